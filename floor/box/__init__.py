@@ -1,0 +1,1 @@
+"""This machine: its facts, files, units, operation record and drains."""

@@ -1,0 +1,40 @@
+"""Where things lie on a box. Every room that names such a path takes it from here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+OPT = Path("/opt/floor")
+CURRENT = OPT / "current"
+PYTHON = CURRENT / "bin" / "python"
+
+ETC = Path("/etc/floor")
+MODE = ETC / "mode"
+NGINX = ETC / "nginx"
+NGINX_CONF = NGINX / "nginx.conf"
+ENGINES = ETC / "engines"
+POOL_SETTINGS = ETC / "pool.json"
+AGENT_SETTINGS = ETC / "agent.json"
+
+SECRETS = ETC / "secrets"
+ENGINE_KEY = SECRETS / "engine.key"
+ENGINE_ENV = SECRETS / "engine.env"
+ENGINE_KEY_CONF = SECRETS / "engine-key.conf"
+STATUS_KEY = SECRETS / "status.key"
+
+UNITS = Path("/etc/systemd/system")
+
+RUN = Path("/run/floor")
+MEMBERS = RUN / "nginx" / "members.conf"
+EMPTY_SOCKET = RUN / "nginx" / "empty.sock"
+POOL_STATE = RUN / "pool" / "state.json"
+
+LIB = Path("/var/lib/floor")
+OPERATION = LIB / "operation.json"
+LOCK = LIB / "lock"
+DRAINS = LIB / "drains.json"
+EVENTS = LIB / "events.jsonl"
+CONFIG = LIB / "floor.yaml"
+CONFIG_HISTORY = LIB / "configs.json"
+REMOVED = LIB / "removed"
+CACHE = Path("/var/cache/floor")

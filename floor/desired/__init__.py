@@ -1,0 +1,1 @@
+"""Config and mode in, every file and unit of every box out. Pure."""

@@ -1,0 +1,90 @@
+"""What a box must hold: the files, the units, and what each unit's process must have been started with."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+@dataclass(frozen=True)
+class BoxFacts:
+    """What the renderer needs to know of a box and cannot read in floor.yaml.
+
+    `address` is the IP literal that its host resolved to, None where it did not resolve.
+    """
+
+    address: str | None
+    ipv6: bool = False
+    nginx_user: str = "www-data"
+
+
+@dataclass(frozen=True)
+class File:
+    """A file as it must lie on a box; `path` is absolute, `owner` is user:group."""
+
+    path: str
+    text: str
+    mode: int = 0o644
+    owner: str = "root:root"
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+class Kind(StrEnum):
+    """What a unit runs."""
+
+    COPY = "copy"
+    PROXY = "proxy"
+    POOL = "pool"
+    STATUS = "status"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What a unit's main process must have been started with; secrets are never part of it.
+
+    `argv` is what /proc/PID/cmdline holds, `env` is without FLOOR_LAUNCH, `image` a docker reference,
+    `extra` whatever else asks for a new process when it changes (a service's settings, floor's release).
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    image: str | None = None
+    extra: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """Sixteen hex digits that change when any of it does; the unit carries them as FLOOR_LAUNCH."""
+        parts = [list(self.argv), sorted(self.env.items()), self.image, list(self.extra)]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A systemd unit of ours. A change of a file in `reload_on` asks for a reload, of `launch` for a restart."""
+
+    name: str
+    kind: Kind
+    launch: Launch
+    backend: str | None = None
+    reload_on: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class BoxState:
+    """All that floor wants on one box, secrets and floor's own release folder aside."""
+
+    box: str
+    release: str
+    mode: str
+    files: tuple[File, ...]
+    units: tuple[Unit, ...]
+
+    def file(self, path: str) -> File | None:
+        """Given an absolute path, return the file that must lie there, or None."""
+        return next((file for file in self.files if file.path == path), None)
