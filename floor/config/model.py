@@ -1,0 +1,103 @@
+"""floor.yaml as one frozen model, and a copy as it comes out once the defaults are laid under it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import Field
+
+from floor.config import hosts
+from floor.config.boxes import Box, Fabric
+from floor.config.models import Copy, Model, Runtime, Split
+from floor.config.proxy import Health, Proxy
+from floor.config.values import Name, Part
+
+__all__ = ["Box", "Config", "Copy", "Fabric", "Health", "Model", "Proxy", "ResolvedCopy", "Runtime", "Split"]
+
+
+@dataclass(frozen=True)
+class ResolvedCopy:
+    """A copy with every option it has, its own or the model's.
+
+    `url` is None for a managed copy: it answers on its box's address and `port`. `key` tells whether it wants the
+    engine key. Times are seconds, `cache_memory` bytes. `runtime` is None and `source` empty on an unmanaged box.
+    """
+
+    backend: str
+    model: str
+    box: str
+    managed: bool
+    engine: str
+    source: str
+    context: int | None
+    max_requests: int | None
+    kv_cache: str
+    utilization: float | None
+    cache_memory: int | None
+    port: int
+    weight: int
+    url: str | None
+    runtime: Runtime | None
+    request_time: float
+    start_time: float
+    key: bool
+    args: dict[str, Any] = field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict)
+
+
+class Config(Part):
+    """All of floor.yaml."""
+
+    boxes: dict[Name, Box]
+    """The machines, each under the name that every command knows it by."""
+    models: dict[Name, Model]
+    """The models, each under the name that clients ask for."""
+    proxy: Proxy
+    """nginx in front of the copies."""
+    health: Health = Field(default_factory=Health)
+    """How a copy is judged."""
+
+    def copies(self, model: str) -> list[ResolvedCopy]:
+        """Given a model's name, return its copies in the file's order. Raise KeyError for a name that is not there."""
+        return [self._resolve(model, self.models[model], copy) for copy in self.models[model].replicas]
+
+    def listen(self, model: str) -> int:
+        """Given a model's name, return the proxy's port for it."""
+        return self.models[model].listen or self.proxy.listen
+
+    def destination(self, box: str) -> str:
+        """Given a box's name, return its ssh destination; `local` is this machine."""
+        return self.boxes[box].ssh or box
+
+    def _resolve(self, name: str, model: Model, copy: Copy) -> ResolvedCopy:
+        box = self.boxes[copy.box]
+
+        def own(key: str) -> Any:
+            # null in a copy is a choice (the engine's default), not an omission
+            return getattr(copy if key in copy.model_fields_set else model, key)
+
+        url = None if box.managed else copy.url or f"http://{hosts.netloc(box.host, copy.port or model.port)}"
+        args = {**model.args, **copy.args}
+        return ResolvedCopy(
+            backend=f"{name}@{copy.box}",
+            model=name,
+            box=copy.box,
+            managed=box.managed,
+            engine=copy.engine or model.engine,
+            source=copy.source or model.source or "",
+            context=own("context"),
+            max_requests=own("max_requests"),
+            kv_cache=copy.kv_cache or model.kv_cache,
+            utilization=own("utilization"),
+            cache_memory=own("cache_memory"),
+            port=hosts.split_url(url)[1] if url else copy.port or model.port,
+            weight=copy.weight,
+            url=url,
+            runtime=(copy.runtime or model.runtime) if box.managed else None,
+            request_time=model.request_time,
+            start_time=model.start_time,
+            key=box.managed or copy.key == "engine",
+            args={flag: value for flag, value in args.items() if value is not None},
+            env={**model.env, **copy.env},
+        )

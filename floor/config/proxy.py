@@ -1,0 +1,39 @@
+"""`proxy` and `health`: how requests reach the copies, and how the copies are judged."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from floor.config.values import Address, Duration, Name, Part, Port, Size, Write
+
+# nginx lets a pooled connection go before an engine does: uvicorn closes idle ones after 5 s (Kludex/uvicorn#344),
+# and a request sent into the closing socket would be a sporadic 502.
+IDLE_TIME = 3.0
+
+
+class Proxy(Part):
+    """nginx in front of the copies."""
+
+    boxes: list[Name]
+    """Boxes that run it."""
+    listen: Port = 8080
+    """Port for clients."""
+    address: Address | None = None
+    """Address that the proxies share, beside their own."""
+    max_body: Size = 64 * 2**20
+    """Largest request; the default fits several images."""
+    connect_timeout: Duration = 2.0
+    """Longest wait for a connection to a copy."""
+
+
+class Health(Part):
+    """How a copy is judged."""
+
+    interval: Duration = 0.5
+    """Time between two checks."""
+    stall: Duration = 300.0
+    """Time without progress after which a busy copy counts as hung: longer than its longest prompt takes."""
+    min_speed: Annotated[float, Field(gt=0), Write("tokens a second, a number above 0")] | None = None
+    """Tokens a second below which a copy counts as slow."""
