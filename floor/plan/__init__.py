@@ -1,0 +1,1 @@
+"""What would have to happen, as steps. Pure: observation in, plan out."""

@@ -1,0 +1,126 @@
+"""Where a box differs from what is wanted: files, units, and the processes that run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from floor.box import paths
+from floor.desired.state import BoxState, File, Kind, Unit
+from floor.plan.seen import Seen, UnitSeen
+
+COPY_PREFIX = "floor-copy-"
+NGINX_TITLE = "nginx: master process "
+
+
+@dataclass(frozen=True)
+class FileDifference:
+    """One file that is not as wanted. `wanted` is None where it should not be there."""
+
+    path: str
+    wanted: File | None
+    what: str
+
+
+def belongs_to(path: str) -> str | None:
+    """Given an absolute path, return the copy's unit that it belongs to, or None where it is the whole box's.
+
+    A unit file, its drop-ins and a copy's settings change together with that copy, never before its turn.
+    """
+    place = PurePosixPath(path)
+    units, engines = PurePosixPath(paths.UNITS), PurePosixPath(paths.ENGINES)
+    if place.is_relative_to(units):
+        name = place.relative_to(units).parts[0].removesuffix(".d")
+        return name if name.startswith(COPY_PREFIX) else None
+    if place.is_relative_to(engines):
+        return f"{COPY_PREFIX}{place.stem}.service"
+    return None
+
+
+def files(wanted: BoxState, seen: Seen) -> list[FileDifference]:
+    """Every file of the box that is missing, differs or should not be there."""
+    found = []
+    for file in wanted.files:
+        there = seen.files.get(file.path)
+        if there is None:
+            found.append(FileDifference(file.path, file, "missing"))
+        elif there.sha256 != file.sha256:
+            found.append(FileDifference(file.path, file, "differs"))
+        elif (there.mode, there.owner) != (file.mode, file.owner):
+            what = f"is {there.owner} {there.mode:04o}, should be {file.owner} {file.mode:04o}"
+            found.append(FileDifference(file.path, file, what))
+    ours = {file.path for file in wanted.files}
+    found += [FileDifference(path, None, _stray(path)) for path in seen.owned if path not in ours]
+    return found
+
+
+def _stray(path: str) -> str:
+    drop_in = PurePosixPath(path).parent.name.endswith(".d")
+    return "is a drop-in that floor did not write" if drop_in else "is no longer wanted"
+
+
+def relaunch(unit: Unit, seen: UnitSeen, box: Seen) -> str | None:
+    """Why the running process of `unit` must be replaced, or None.
+
+    Given the unit as wanted, the unit as seen and its box. Bytes of a file alone are no reason, and a unit without
+    a process has nothing to replace.
+    """
+    if not seen.argv:
+        return None
+    if unit.kind is Kind.PROXY:
+        return _title(unit, seen)
+    if seen.launch != unit.launch.digest:
+        return _changed(unit, seen)
+    if tuple(seen.argv) != unit.launch.argv:
+        return f"it runs with other arguments: {_words(unit.launch.argv, seen.argv)}"
+    for key, value in unit.launch.env.items():
+        if seen.env.get(key) != value:
+            return f"it runs with {key}={seen.env.get(key, '')!r}, wanted {value!r}"
+    image = unit.launch.image
+    if image and seen.image and box.images.get(image) not in (None, seen.image):
+        return f"{image} is another image now ({(box.images[image] or '')[:19]}), it runs {seen.image[:19]}"
+    drop_ins = [path for path in seen.dropins if PurePosixPath(path).is_relative_to(PurePosixPath(paths.UNITS))]
+    return f"drop-in {', '.join(drop_ins)} may have changed how it runs" if drop_ins else None
+
+
+def stale(unit: Unit, seen: UnitSeen, box: Seen) -> str | None:
+    """Why a running service must read its files again, or None: one of them is younger than the process.
+
+    For nginx the youngest worker counts, which a reload makes anew.
+    """
+    read_at = seen.youngest_child if unit.kind is Kind.PROXY else seen.main_started
+    for path in unit.reload_on:
+        there = box.files.get(path)
+        if there is not None and read_at is not None and there.mtime > read_at:
+            return f"{path} changed after it was read"
+    return None
+
+
+def _title(unit: Unit, seen: UnitSeen) -> str | None:
+    """nginx overwrites its arguments with a title that still holds them."""
+    title = NGINX_TITLE + " ".join(unit.launch.argv)
+    running = " ".join(seen.argv)
+    return None if running.startswith(title) else f"it runs as {running!r}"
+
+
+def _changed(unit: Unit, seen: UnitSeen) -> str:
+    if tuple(seen.argv) != unit.launch.argv:
+        return _words(unit.launch.argv, seen.argv)
+    return "its settings, environment or release changed"
+
+
+def _words(wanted: tuple[str, ...], running: tuple[str, ...]) -> str:
+    """The words that differ, new ones with +, gone ones with -; a flag keeps its value beside it."""
+    new = [f"+{word}" for word in _flags(wanted) if word not in _flags(running)]
+    gone = [f"-{word}" for word in _flags(running) if word not in _flags(wanted)]
+    return "arguments change: " + " ".join(gone + new) if new or gone else "arguments change their order"
+
+
+def _flags(words: tuple[str, ...]) -> list[str]:
+    joined: list[str] = []
+    for word in words:
+        if joined and joined[-1].startswith("--") and " " not in joined[-1] and not word.startswith("-"):
+            joined[-1] += f" {word}"
+        else:
+            joined.append(word)
+    return joined

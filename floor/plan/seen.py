@@ -1,0 +1,160 @@
+"""One box as its agent saw it: the parsed answer of the `observe` call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+RUNNING = frozenset({"active", "activating", "reloading", "deactivating"})
+
+
+@dataclass(frozen=True)
+class FileSeen:
+    """A file as it lies on the box; `mtime` in unix seconds of that box's clock."""
+
+    sha256: str
+    mode: int
+    owner: str
+    mtime: float
+
+
+@dataclass(frozen=True)
+class UnitSeen:
+    """A unit as systemd tells of it, and what its main process was started with."""
+
+    name: str
+    active: str = "inactive"
+    sub: str = "dead"
+    enabled: str = ""
+    argv: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    invocation: str = ""
+    dropins: tuple[str, ...] = ()
+    needs_reload: bool = False
+    restarts: int = 0
+    main_started: float | None = None
+    youngest_child: float | None = None
+    image: str | None = None
+
+    @property
+    def running(self) -> bool:
+        return self.active in RUNNING
+
+    @property
+    def launch(self) -> str:
+        """The digest that the running process carries, empty where there is none."""
+        return self.env.get("FLOOR_LAUNCH", "")
+
+
+@dataclass(frozen=True)
+class OperationSeen:
+    """The operation record of a box."""
+
+    epoch: int
+    verb: str
+    state: str
+    live: bool
+    by: Mapping[str, Any]
+    target: Any = None
+    config: str = ""
+
+    @property
+    def who(self) -> str:
+        return f"{self.by.get('user', '?')}@{self.by.get('host', '?')}"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """All that the planner knows of one box."""
+
+    box: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    release: str | None = None
+    mode: str | None = None
+    operation: OperationSeen | None = None
+    config: str | None = None
+    configs: tuple[str, ...] = ()
+    files: Mapping[str, FileSeen | None] = field(default_factory=dict)
+    texts: Mapping[str, str | None] = field(default_factory=dict)
+    owned: tuple[str, ...] = ()
+    units: Mapping[str, UnitSeen] = field(default_factory=dict)
+    images: Mapping[str, str | None] = field(default_factory=dict)
+    paths: Mapping[str, bool] = field(default_factory=dict)
+    listening: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    drains: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
+    pool: Mapping[str, Any] | None = None
+    secrets: str | None = None
+
+    def unit(self, name: str) -> UnitSeen:
+        """Given a unit's name, return what was seen of it; a unit that is not there is inactive."""
+        return self.units.get(name, UnitSeen(name))
+
+    def member(self, model: str, backend: str) -> bool:
+        """Whether this box's pool has `backend` of `model` in it now."""
+        pools = (self.pool or {}).get("pools", {})
+        return backend in pools.get(model, {}).get("members", ())
+
+    def serving(self, model: str) -> tuple[str, ...]:
+        """The backends of `model` that this box's pool has in it now."""
+        pools = (self.pool or {}).get("pools", {})
+        return tuple(pools.get(model, {}).get("members", ()))
+
+
+def parse(box: str, answer: Mapping[str, Any]) -> Seen:
+    """Given a box's name and the JSON that its agent answered to `observe`, return it typed."""
+    operation = answer.get("operation")
+    return Seen(
+        box=box,
+        facts=answer.get("facts") or {},
+        release=answer.get("release"),
+        mode=answer.get("mode"),
+        operation=_operation(operation) if operation else None,
+        config=answer.get("config"),
+        configs=tuple(answer.get("configs") or ()),
+        files={path: _file(seen) if seen else None for path, seen in answer["files"].items()},
+        texts=answer.get("texts") or {},
+        owned=tuple(answer.get("owned") or ()),
+        units={name: _unit(name, seen) for name, seen in answer["units"].items()},
+        images=answer.get("images") or {},
+        paths=answer.get("paths") or {},
+        listening=answer.get("listening") or {},
+        drains={backend: tuple(holders) for backend, holders in (answer.get("drains") or {}).items()},
+        pool=answer.get("pool"),
+        secrets=answer.get("secrets"),
+    )
+
+
+def _unit(name: str, seen: Mapping[str, Any]) -> UnitSeen:
+    container = seen.get("container") or {}
+    return UnitSeen(
+        name=name,
+        active=seen.get("active") or "inactive",
+        sub=seen.get("sub") or "dead",
+        enabled=seen.get("enabled") or "",
+        argv=tuple(seen.get("argv") or ()),
+        env=seen.get("env") or {},
+        invocation=seen.get("invocation") or "",
+        dropins=tuple(seen.get("dropins") or ()),
+        needs_reload=bool(seen.get("needs_reload")),
+        restarts=int(seen.get("restarts") or 0),
+        main_started=seen.get("main_started"),
+        youngest_child=seen.get("youngest_child"),
+        image=container.get("image"),
+    )
+
+
+def _operation(seen: Mapping[str, Any]) -> OperationSeen:
+    return OperationSeen(
+        epoch=int(seen["epoch"]),
+        verb=str(seen.get("verb", "")),
+        state=str(seen.get("state", "")),
+        live=bool(seen.get("live")),
+        by=seen.get("by") or {},
+        target=seen.get("target"),
+        config=str(seen.get("config") or ""),
+    )
+
+
+def _file(seen: Mapping[str, Any]) -> FileSeen:
+    return FileSeen(seen["sha256"], int(seen["mode"]), seen["owner"], float(seen["mtime"]))

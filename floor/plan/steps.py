@@ -1,0 +1,70 @@
+"""Steps, and the plan that they make. A step is one call of one box's agent, perhaps repeated until it says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Until:
+    """Repeat a call until `field` of its answer is `value`, `times` times in a row, for at most `deadline` seconds.
+
+    `late` says what follows then: `fail` ends the operation, `go on` takes the next step, `kill` ends the unit's
+    processes at once and waits on. `crashed` ends the wait early when the unit has failed or keeps dying.
+    """
+
+    field: str
+    deadline: float
+    value: object = True
+    times: int = 1
+    late: Literal["fail", "go on", "kill"] = "fail"
+    crashed: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call of one box's agent. `text` says it in words, `why` gives the evidence that asks for it."""
+
+    box: str
+    call: str
+    params: Mapping[str, Any]
+    text: str
+    why: str = ""
+    until: Until | None = None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Steps that belong together. Lanes run side by side, the steps of a lane one after the other."""
+
+    title: str
+    lanes: tuple[tuple[Step, ...], ...]
+    outage: tuple[str, ...] = ()  # models that nobody serves while this stage runs
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return tuple(step for lane in self.lanes for step in lane)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What would have to happen, in order, and what the person should know besides."""
+
+    stages: tuple[Stage, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    def __bool__(self) -> bool:
+        return bool(self.stages)
+
+    @property
+    def outage(self) -> tuple[str, ...]:
+        """The models that will be away for a while."""
+        return tuple(sorted({model for stage in self.stages for model in stage.outage}))
+
+
+def stage(title: str, *lanes: tuple[Step, ...] | list[Step], outage: tuple[str, ...] = ()) -> list[Stage]:
+    """Given lanes of which some may be empty, return one stage, or none where there is nothing to do."""
+    full = tuple(tuple(lane) for lane in lanes if lane)
+    return [Stage(title, full, outage)] if full else []
