@@ -1,0 +1,64 @@
+"""What was done on this box and why: one JSON line each, for people. No decision reads it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from floor.box import files, paths
+from floor.box.locked import locked, mine
+from floor.errors import FloorError
+
+LIMIT = 4 * 1024 * 1024  # bytes; beyond it the older half goes. About 15,000 events, months of a box that is not well
+
+
+def append(
+    who: str,
+    text: str,
+    data: Mapping[str, Any] | None = None,
+    *,
+    at: float,
+    box: str | None = None,
+    root: Path = paths.ROOT,
+    limit: int = LIMIT,
+) -> None:
+    """Given who did it, what was done in words, facts with it and unix seconds, add one line and keep the file bounded.
+
+    `box` is this box's name, its host name by default. Raise FloorError if it cannot be written.
+    """
+    place = paths.under(root, paths.EVENTS)
+    event = {"at": round(at, 3), "box": box or os.uname().nodename, "who": who, "text": text, "data": dict(data or {})}
+    line = (json.dumps(event, ensure_ascii=False, default=str) + "\n").encode("utf-8", "replace")
+    with locked(place):
+        try:
+            with place.open("ab") as file:
+                file.write(line)
+                size = file.tell()
+        except OSError as error:
+            raise FloorError(f"{place}: cannot be written ({error.strerror}); an event was lost: {text}") from error
+        if size > limit:
+            kept = place.read_bytes()[-limit // 2 :]
+            files.write(paths.EVENTS, kept[kept.find(b"\n") + 1 :], owner=mine(), root=root)
+
+
+def read(lines: int, root: Path = paths.ROOT) -> list[dict[str, Any]]:
+    """Return the newest `lines` events, the oldest of them first; a line cut off by a crash is left out."""
+    place = paths.under(root, paths.EVENTS)
+    try:
+        found = place.read_bytes().splitlines()[-lines:] if lines > 0 else []
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise FloorError(f"{place}: cannot be read ({error.strerror}); the agent reads it as root") from error
+    return [event for event in map(_event, found) if event is not None]
+
+
+def _event(line: bytes) -> dict[str, Any] | None:
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) else None

@@ -1,0 +1,56 @@
+"""Tells systemd how a service of ours is doing: one datagram to `$NOTIFY_SOCKET` (sd_notify(3)), no library."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+
+
+class Notifier:
+    """The way to systemd. Without `NOTIFY_SOCKET` (started by hand, or not Type=notify) nothing is sent.
+
+    Given the process's environment and pid. A datagram that systemd does not take is dropped: a service must not stop
+    serving because nobody listens to how it is doing.
+    """
+
+    def __init__(self, environ: Mapping[str, str] = os.environ, pid: int | None = None) -> None:
+        self._address = environ.get("NOTIFY_SOCKET", "")
+        self._watched = _seconds(environ, os.getpid() if pid is None else pid)
+
+    @property
+    def watchdog_every(self) -> float | None:
+        """Seconds between two signs of life: half of what sd_watchdog_enabled(3) tells; None if unwatched."""
+        return None if self._watched is None else self._watched / 2
+
+    def ready(self, status: str = "") -> None:
+        """Say that the service does its work from now on, `status` in a few words."""
+        self._send("READY=1", status)
+
+    def alive(self, status: str = "") -> None:
+        """Give the watchdog its sign of life; only the loop that does the work may call this."""
+        self._send("WATCHDOG=1", status)
+
+    def stopping(self) -> None:
+        """Say that the service ends because it was told to."""
+        self._send("STOPPING=1", "")
+
+    def _send(self, state: str, status: str) -> None:
+        if not self._address:
+            return
+        # An address that starts with @ is in the abstract namespace.
+        address = "\0" + self._address[1:] if self._address.startswith("@") else self._address
+        message = state + (f"\nSTATUS={' '.join(status.split())}" if status else "")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as way:
+            way.setblocking(False)
+            try:
+                way.sendto(message.encode(), address)
+            except OSError:
+                return  # see the class: nothing to be done, and nothing depends on it
+
+
+def _seconds(environ: Mapping[str, str], pid: int) -> float | None:
+    allowed, whom = environ.get("WATCHDOG_USEC", ""), environ.get("WATCHDOG_PID", "")
+    if not allowed.isdigit() or int(allowed) == 0 or (whom and whom != str(pid)):
+        return None
+    return int(allowed) / 1e6
