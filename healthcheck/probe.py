@@ -1,0 +1,104 @@
+"""Ask a backend: one look at what it says of itself, or one generation."""
+
+from __future__ import annotations
+
+import asyncio
+
+import httpx
+
+from .ask import Clock, Request, ask
+from .dialects import find
+from .sample import Fault, Generation, Sample
+from .target import Target
+
+# Bytes. A health answer is empty or one sentence; vLLM's metrics page is 60 kB for each engine of a server.
+_HEALTH_LIMIT = 64 * 1024
+_MODELS_LIMIT = 1024 * 1024
+_METRICS_LIMIT = 2 * 1024 * 1024
+_GENERATION_LIMIT = 1024 * 1024
+
+_LEAST = 0.05  # seconds that a second try gets in any case, so that its ending is about the engine
+_SPEED_TOKENS = 16  # enough for a speed, and half a second of work at 30 tokens/s
+
+
+async def look(client: httpx.AsyncClient, target: Target, *, clock: Clock) -> Sample:
+    """Ask health, models and metrics at once, within `target.probe_timeout` seconds.
+
+    Return a Sample in which everything that went wrong is data. Nothing is raised for what a backend does.
+    """
+    dialect = find(target.dialect)
+    began = clock()
+    requests = (
+        Request("GET", dialect.health, _HEALTH_LIMIT),
+        Request("GET", dialect.models, _MODELS_LIMIT),
+        Request("GET", dialect.metrics, _METRICS_LIMIT),
+    )
+    (health, health_body), (models, models_body), (metrics, metrics_body) = await asyncio.gather(
+        *(ask(client, target, request, clock=clock, within=target.probe_timeout) for request in requests)
+    )
+    loading = any(
+        answer.fault is None and answer.status is not None and dialect.loading(answer.status, body)
+        for answer, body in ((health, health_body), (models, models_body))
+    )
+    return Sample(
+        began=began,
+        at=clock(),
+        health=health,
+        models=models,
+        metrics=metrics,
+        served=dialect.served(models_body) if models.ok else None,
+        loading=loading,
+        # A page that was cut off may lack a series, and a sum without it would read as work done backwards.
+        load=dialect.load(metrics_body) if metrics.ok and len(metrics_body) < _METRICS_LIMIT else None,
+    )
+
+
+async def generate(
+    client: httpx.AsyncClient,
+    target: Target,
+    *,
+    clock: Clock,
+    timeout: float,  # noqa: ASYNC109 - running out of time is a finding here, not an exception
+) -> Generation:
+    """Ask for one token within `timeout` seconds, and for a few more if there is a minimum speed to measure.
+
+    Return what came, tokens as the engine counts them. For an idle backend only: see `judge.wants_generation`.
+    """
+    began = clock()
+    first = await _generate(client, target, 1, clock=clock, within=timeout)
+    left = timeout - (first.at - began)
+    # So many tokens that running out of time is itself proof of being below the minimum.
+    count = min(_SPEED_TOKENS, int((target.min_speed or 0) * left))
+    if not first.proven or count < 2:
+        return first
+    more = await _generate(client, target, count, clock=clock, within=left)
+    seconds = more.at - more.began
+    speed = more.tokens / seconds if more.tokens is not None and more.tokens > 1 and seconds > 0 else None
+    below = count / left if more.answer.fault is Fault.TIMED_OUT else None
+    return Generation(
+        target=target,
+        began=began,
+        at=more.at,
+        answer=first.answer,
+        tokens=first.tokens,
+        speed=speed,
+        speed_below=below,
+    )
+
+
+async def _generate(
+    client: httpx.AsyncClient, target: Target, count: int, *, clock: Clock, within: float
+) -> Generation:
+    """Ask for `count` tokens in each way that the dialect knows, until one is not refused with 400."""
+    dialect = find(target.dialect)
+    began = clock()
+    tokens = None
+    for path, body in dialect.generations(target.model, count):
+        request = Request("POST", path, _GENERATION_LIMIT, body)
+        left = began + within - clock()
+        answer, content = await ask(client, target, request, clock=clock, within=max(_LEAST, left))
+        if answer.ok:
+            tokens = dialect.tokens(content)
+        if answer.status != 400:
+            break
+    return Generation(target=target, began=began, at=clock(), answer=answer, tokens=tokens)
