@@ -57,7 +57,7 @@ class Box:
     def host(self) -> Host:
         """A testinfra host that looks at the box as root over ssh."""
         # A kept master connection would outlive a power cut and answer for a box that is gone.
-        return testinfra.get_host(f"ssh://{self.name}-root", ssh_config=self.lab_folder / "ssh_config", controlpersist=0)
+        return testinfra.get_host(f"ssh://{self.name}-root", ssh_config=str(self.lab_folder / "ssh_config"), controlpersist=0)
 
     def run(
         self, argv: Sequence[str], *, check: bool = True, input: str | None = None, timeout: float = 60.0
@@ -192,6 +192,8 @@ class Box:
         run(["mount", "-t", "overlay", "-o", options, f"lab-{self.name}", self.root])
         access.authorise(self.root, self.lab_folder, self.name)
         (self.root / "etc/machine-id").write_text(uuid.uuid4().hex + "\n")
+        (self.root / "etc/hostname").write_text(f"{self.name}\n")
+        (self.root / "etc/hosts").write_text(f"127.0.0.1 localhost\n127.0.1.1 {self.name}\n")
         self.lay_docker_folder()
 
     def lay_docker_folder(self) -> None:

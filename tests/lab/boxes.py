@@ -94,6 +94,12 @@ class Lab:
             box.docker_seed = seed
         self.reset()
 
+    def show(self, shows: Mapping[str, Path]) -> None:
+        """Make all boxes new, showing these folders (place in the box: folder of this machine) read-only."""
+        for box in self.boxes.values():
+            box.shows = shows
+        self.reset()
+
     def reset(self) -> None:
         """Make all boxes new, side by side."""
         self.each(Box.reset)

@@ -83,6 +83,8 @@ def prepare(root: Path) -> None:
     sudoers.chmod(0o440)
     for key in (root / "etc/ssh").glob("ssh_host_*"):
         key.unlink()  # each box gets its own at boot
-    (root / "etc/machine-id").write_text("")
+    # debootstrap copies these from this machine, whose names mean nothing in a box
+    for name in ("etc/machine-id", "etc/hostname", "etc/resolv.conf"):
+        (root / name).write_text("")
     for package in (root / "var/cache/apt/archives").glob("*.deb"):
         package.unlink()

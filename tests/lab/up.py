@@ -6,6 +6,7 @@ import argparse
 import signal
 import sys
 import time
+from pathlib import Path
 
 from tests.lab.boxes import HOST_NUMBERS, Lab
 from tests.lab.machine import LabError
@@ -31,7 +32,7 @@ def main() -> int:
     return 0
 
 
-def shows_vllm() -> dict[str, object]:
+def shows_vllm() -> dict[str, Path]:
     """Return the folders that put real vLLM into the boxes."""
     from tests.real.environment import shows
 
