@@ -1,0 +1,121 @@
+"""The ASGI application: faults that meet every request, the key, routing, and what is counted of it all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from floor.sim import control
+from floor.sim.asking import Refusal
+from floor.sim.exchange import Exchange, Gone, Receive, Reply, Send
+from floor.sim.generate import broken
+from floor.sim.journal import Entry
+from floor.sim.routes import ADMIN_ROUTES, ROUTES, Route
+from floor.sim.simulator import Simulator
+
+# vLLM leaves these out of its http_… families.
+UNCOUNTED = ("/metrics", "/health", "/load", "/ping", "/version", "/server_info")
+LOADING = {"error": {"message": "Loading model", "type": "unavailable_error", "code": 503}}
+
+
+class App:
+    def __init__(self, sim: Simulator) -> None:
+        self.sim = sim
+        admin = sim.settings.simulation.admin_routes
+        self.routes: Mapping[str, Route] = ROUTES | ADMIN_ROUTES if admin else ROUTES
+
+    async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
+        """ASGI 3; HTTP only."""
+        exchange = Exchange(scope, receive, send, lambda: self.sim.doors.drop(scope["client"]))
+        on_control_port = scope["server"][1] == self.sim.settings.simulation.control_port
+        try:
+            if exchange.path.startswith(control.PREFIX) and control.allowed(self.sim, exchange):
+                await control.handle(self.sim, exchange)
+            elif on_control_port:
+                await exchange.reply(Reply.json({"error": "this is the control port: /sim/state, /sim/faults"}, 404))
+            else:
+                await self._take(exchange)
+        except Gone:
+            return
+        finally:
+            exchange.close()
+
+    async def _take(self, exchange: Exchange) -> None:
+        """One request of a client, from arrival to whatever became of it."""
+        started = self.sim.now()
+        entry = self.sim.journal.open(exchange.method, exchange.path, started)
+        entry.host = exchange.header(b"host")
+        entry.framing = exchange.header(b"transfer-encoding") or exchange.header(b"content-length")
+        self.sim.load += 1
+        entry.outcome = "left"
+        try:
+            body = await exchange.body()
+            entry.took(body)
+            await self._faults(exchange, entry)
+            await self._route(exchange, body, entry)
+            entry.outcome = "answered"
+        except Refusal as refusal:
+            await exchange.reply(Reply.json({"error": refusal.error}, refusal.status))
+            entry.outcome = "answered"
+        finally:
+            self.sim.load -= 1
+            entry.status = exchange.status
+            self._count(exchange, self.sim.now() - started)
+
+    async def _faults(self, exchange: Exchange, entry: Entry) -> None:
+        """Faults that meet any request. Those that leave it unanswered raise Gone."""
+        sim = self.sim
+        if not sim.ready or sim.strike("loading"):
+            await exchange.reply(Reply.json(LOADING, 503))
+            raise Gone
+        if late := sim.strike("slow-headers"):
+            exchange.delay = late.number("seconds")
+        if sim.strike("drop"):
+            entry.outcome = "cut"
+            await exchange.cut()
+        if sim.strike("hang"):
+            exchange.watch()
+            await exchange.left()
+            raise Gone
+        error = sim.faults.get("error", sim.now())
+        if error is not None and error.options["routes"] == "all":
+            sim.strike("error")
+            raise broken(int(error.number("status")))
+
+    async def _route(self, exchange: Exchange, body: bytes, entry: Entry) -> None:
+        if not self._may(exchange):
+            await exchange.reply(Reply.json({"error": "Unauthorized"}, 401, headers=()))
+            return
+        route = self.routes.get(exchange.path)
+        if exchange.method == "OPTIONS" and exchange.header(b"origin"):
+            await exchange.reply(Reply(200, b"OK", "text/plain; charset=utf-8"))
+        elif route is None:
+            await exchange.reply(Reply.json({"detail": "Not Found"}, 404))
+        elif exchange.method not in route.methods:
+            allow = (b"allow", ", ".join(route.methods).encode())
+            await exchange.reply(
+                Reply.json({"detail": "Method Not Allowed"}, 405, headers=(allow, (b"vary", b"Origin")))
+            )
+        else:
+            await route.handler(self.sim, exchange, body, entry)
+
+    def _may(self, exchange: Exchange) -> bool:
+        """vLLM asks for its key on /v1 paths only, known or not."""
+        if not exchange.path.startswith("/v1") or exchange.method == "OPTIONS":
+            return True
+        if self.sim.strike("unauthorized"):
+            return False
+        keys = self.sim.settings.api_keys
+        scheme, _, key = (exchange.header(b"authorization") or "").partition(" ")
+        return not keys or (scheme.lower() == "bearer" and key in keys)
+
+    def _count(self, exchange: Exchange, seconds: float) -> None:
+        if exchange.path in UNCOUNTED or exchange.status is None:
+            return
+        stats, method = self.sim.stats, exchange.method
+        handler = exchange.path if exchange.path in self.routes else "none"
+        stats.count("http_requests_total", handler=handler, method=method, status=f"{exchange.status // 100}xx")
+        stats.observe("http_request_size_bytes", float(exchange.header(b"content-length") or 0), handler=handler)
+        stats.observe("http_response_size_bytes", float(exchange.sent_bytes or 0), handler=handler)
+        stats.observe("http_request_duration_highr_seconds", seconds)
+        stats.observe("http_request_duration_seconds", seconds, handler=handler, method=method)

@@ -1,0 +1,192 @@
+"""The JSON that vLLM 0.32 answers with: key for key as captured from a real one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from floor.sim.asking import Asked
+from floor.sim.settings import VERSION
+
+FINGERPRINT = f"vllm-{VERSION}-9176d6e1"
+JsonObject = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What tells one answer from another: its id, and when it was asked (unix seconds)."""
+
+    id: str
+    created: int
+
+
+def usage(asked: Asked, generated: int) -> JsonObject:
+    return {
+        "prompt_tokens": asked.prompt_tokens,
+        "total_tokens": asked.prompt_tokens + generated,
+        "completion_tokens": generated,
+    }
+
+
+def parts(asked: Asked) -> tuple[str, str]:
+    """(reasoning, content) of a whole answer."""
+    return "".join(asked.tokens[: asked.reasoning]), "".join(asked.tokens[asked.reasoning :])
+
+
+def chat(asked: Asked, identity: Identity, call_id: str) -> JsonObject:
+    reasoning, content = parts(asked)
+    message: JsonObject = {"role": "assistant", "content": content}
+    message |= {"refusal": None, "annotations": None, "audio": None, "function_call": None}
+    if asked.call is not None:
+        message["content"] = None
+        message["tool_calls"] = [_call(asked, call_id)]
+    message["reasoning"] = reasoning or None
+    choice = {"message": message, **_ending(asked), "routed_experts": None}
+    return _whole("chat.completion", asked, identity, choice) | {"prompt_text": None} | _TRAILER
+
+
+def completion(asked: Asked, identity: Identity) -> JsonObject:
+    choice = {"text": "".join(asked.tokens), **_ending(asked), "prompt_logprobs": None, "prompt_token_ids": None}
+    return _whole("text_completion", asked, identity, choice) | _TRAILER
+
+
+_TRAILER: JsonObject = {"kv_transfer_params": None, "ec_transfer_params": None, "metrics": None}
+
+
+def _ending(asked: Asked) -> JsonObject:
+    return {
+        "logprobs": None,
+        "finish_reason": asked.finish,
+        "stop_reason": asked.stop_reason,
+        "token_ids": None,
+    }
+
+
+def _whole(kind: str, asked: Asked, identity: Identity, choice: Mapping[str, Any]) -> JsonObject:
+    details = {"prompt_tokens_details": None, "completion_tokens_details": None}
+    return {
+        "id": identity.id,
+        "object": kind,
+        "created": identity.created,
+        "model": asked.model,
+        "choices": [{"index": index, **choice} for index in range(asked.choices)],
+        "service_tier": None,
+        "system_fingerprint": FINGERPRINT,
+        "usage": usage(asked, len(asked.tokens) * asked.choices) | details,
+        "prompt_logprobs": None,
+        "prompt_token_ids": None,
+    }
+
+
+def _call(asked: Asked, call_id: str) -> JsonObject:
+    assert asked.call is not None
+    said = "".join(asked.tokens)
+    return {"id": call_id, "type": "function", "function": {"name": asked.call.name, "arguments": said}}
+
+
+@dataclass(frozen=True)
+class ChatStream:
+    """The events of one streamed chat, as JSON objects."""
+
+    asked: Asked
+    identity: Identity
+    call_id: str
+
+    def opening(self, index: int) -> JsonObject:
+        choice = {"index": index, "delta": {"role": "assistant", "content": ""}, "logprobs": None}
+        event = self._event([choice | {"finish_reason": None}])
+        return event | {"prompt_token_ids": None, "prompt_text": None}
+
+    def token(self, index: int, at: int) -> JsonObject:
+        """The event for token number `at` (from 0) of a choice."""
+        choice = {"index": index, "delta": self._delta(at), "logprobs": None, "finish_reason": None}
+        return self._event([choice | {"token_ids": None}])
+
+    def closing(self, index: int) -> JsonObject:
+        return self._event([{"index": index, "delta": {}, **_ending(self.asked)}])
+
+    def usage(self, generated: int) -> JsonObject:
+        event = self._event([])
+        return event | {"usage": usage(self.asked, generated), "system_fingerprint": FINGERPRINT}
+
+    def _delta(self, at: int) -> JsonObject:
+        text = self.asked.tokens[at]
+        if self.asked.call is None:
+            return {"reasoning": text} if at < self.asked.reasoning else {"content": text}
+        if at == 0:
+            opening = {"id": self.call_id, "type": "function", "index": 0}
+            return {"tool_calls": [opening | {"function": {"name": self.asked.call.name, "arguments": text}}]}
+        return {"tool_calls": [{"index": 0, "function": {"arguments": text}}]}
+
+    def _event(self, choices: list[JsonObject]) -> JsonObject:
+        return _chunk("chat.completion.chunk", self.asked, self.identity, choices)
+
+
+@dataclass(frozen=True)
+class CompletionStream:
+    """The events of one streamed completion; there is none before the first token."""
+
+    asked: Asked
+    identity: Identity
+
+    def opening(self, index: int) -> JsonObject | None:  # noqa: ARG002  # the same calls as ChatStream
+        return None
+
+    def token(self, index: int, at: int) -> JsonObject:
+        last = at == len(self.asked.tokens) - 1
+        ending = _ending(self.asked) if last else dict.fromkeys(_ending(self.asked))
+        choice = {"index": index, "text": self.asked.tokens[at], **ending}
+        return _chunk("text_completion", self.asked, self.identity, [choice])
+
+    def closing(self, index: int) -> JsonObject | None:  # noqa: ARG002  # the last token's event closes
+        return None
+
+    def usage(self, generated: int) -> JsonObject:
+        event = _chunk("text_completion", self.asked, self.identity, [])
+        return event | {"usage": usage(self.asked, generated), "system_fingerprint": FINGERPRINT}
+
+
+def _chunk(kind: str, asked: Asked, identity: Identity, choices: list[JsonObject]) -> JsonObject:
+    return {
+        "id": identity.id,
+        "object": kind,
+        "created": identity.created,
+        "model": asked.model,
+        "choices": choices,
+    }
+
+
+def models(names: tuple[str, ...], root: str, longest: int, created: int, permission: str) -> JsonObject:
+    """/v1/models: one entry a served name, `root` being the model's path or repository."""
+    grants = {
+        "id": f"modelperm-{permission}",
+        "object": "model_permission",
+        "created": created,
+        "allow_create_engine": False,
+        "allow_sampling": True,
+        "allow_logprobs": True,
+        "allow_search_indices": False,
+        "allow_view": True,
+        "allow_fine_tuning": False,
+        "organization": "*",
+        "group": None,
+        "is_blocking": False,
+    }
+    about = {"object": "model", "created": created, "owned_by": "vllm", "root": root, "parent": None}
+    data = [{"id": name, **about, "max_model_len": longest, "permission": [grants]} for name in names]
+    return {"object": "list", "data": data}
+
+
+def encode(content: object) -> bytes:
+    """JSON as vLLM writes it: no spaces, UTF-8 as it is."""
+    return json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def event(content: object) -> bytes:
+    """One server-sent event."""
+    return b"data: " + encode(content) + b"\n\n"
+
+
+DONE = b"data: [DONE]\n\n"

@@ -1,0 +1,120 @@
+"""One simulated engine's whole state, and what putting a fault in force does to it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from floor.sim import crash
+from floor.sim.engine import Engine
+from floor.sim.faults import Active, Fault
+from floor.sim.journal import Journal
+from floor.sim.page import Snapshot, bounds_of
+from floor.sim.settings import Settings
+from floor.sim.stats import Stats
+
+
+class Doors(Protocol):
+    """The engine's listening socket and connections, as far as faults move them."""
+
+    def shut(self, cut: bool) -> None:
+        """Refuse from now on; with `cut`, end the connections under way too."""
+
+    def reopen(self) -> None:
+        """Listen again."""
+
+    def drop(self, client: tuple[str, int] | None) -> None:
+        """Close one client's connection as it stands."""
+
+
+@dataclass
+class Simulator:
+    """Wired together by the server. `new_id` makes the random part of ids."""
+
+    settings: Settings
+    doors: Doors
+    new_id: Callable[[], str]
+    stats: Stats = field(init=False)
+    engine: Engine = field(init=False)
+    faults: Active = field(default_factory=Active)
+    journal: Journal = field(default_factory=Journal)
+    started: float = field(default_factory=time.time)
+    ready: bool = False
+    paused: bool = False
+    asleep: bool = False
+    load: int = 0
+    device: int | None = None
+    _hog: list[bytearray] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.stats = Stats(bounds_of(self.settings.max_model_len))
+        self.engine = Engine(self.settings, self.stats, self.now)
+
+    def now(self) -> float:
+        """The running loop's clock, which every part of the simulation goes by."""
+        return asyncio.get_running_loop().time()
+
+    @property
+    def served(self) -> tuple[str, ...]:
+        """The names it answers to now."""
+        wrong = self.faults.get("wrong-model", self.now())
+        return (wrong.word("name"),) if wrong else self.settings.served_names
+
+    def snapshot(self) -> Snapshot:
+        return Snapshot(self.settings, self.stats, self.engine.scheduler, self.started, self.asleep)
+
+    def strike(self, kind: str) -> Fault | None:
+        """The fault of that kind, if it is in force, for the request at hand."""
+        fault = self.faults.strike(kind, self.now())
+        self._apply()
+        return fault
+
+    def put(self, fault: Fault) -> None:
+        """Put a fault in force, at once."""
+        self.faults.add(fault, self.now())
+        if fault.kind == "die" and fault.options["on"] == "now":
+            self.die(fault)
+        elif fault.kind == "orphan":
+            crash.orphan(fault.number("lifetime"), fault.word("lock"), int(fault.number("port")), self.device)
+        elif fault.kind == "memory":
+            self._hog.append(crash.hog(int(fault.number("mib"))))
+        if fault.lasts:
+            asyncio.get_running_loop().call_later(fault.lasts + 0.001, self._apply)
+        self._apply()
+
+    def clear(self, kind: str | None = None) -> list[str]:
+        """Take one kind of fault, or all, out of force. Returns which were."""
+        gone = self.faults.clear(kind)
+        self._apply()
+        return gone
+
+    def die(self, fault: Fault) -> None:
+        """End this process as the fault says, after its delay."""
+        code = int(fault.number("code")) if fault.word("how") == "exit" else None
+        asyncio.get_running_loop().call_later(fault.number("after"), crash.die, code)
+
+    def _apply(self) -> None:
+        """Bring the engine and its socket in line with what is in force."""
+        now = self.now()
+        names = self.faults.names(now)
+        self.engine.freeze("dead" in names or self.paused or self.asleep)
+        slow = self.faults.get("slow", now)
+        self.engine.crawl(slow.number("rate") if slow else None)
+        refuse = self.faults.get("refuse", now)
+        if refuse:
+            self.doors.shut(bool(refuse.options["cut"]))
+        else:
+            self.doors.reopen()
+        if "memory" not in names:
+            self._hog.clear()
+
+    def pause(self, paused: bool) -> None:
+        self.paused = paused
+        self._apply()
+
+    def sleep(self, asleep: bool) -> None:
+        self.asleep = asleep
+        self._apply()

@@ -1,0 +1,43 @@
+"""The lines of vLLM's start log that carry figures, in its own format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from floor.sim.settings import VERSION, Settings
+
+
+def before(settings: Settings) -> Iterator[str]:
+    """What is logged as loading begins."""
+    yield _line("api_server.py", 1811, f"vLLM API server version {VERSION}")
+    yield _line("core.py", 103, f"Initializing a V1 LLM engine (v{VERSION}) with config: model={settings.model!r}")
+
+
+def after(settings: Settings) -> Iterator[str]:
+    """What is logged once the weights are in and the cache is measured out."""
+    tokens, longest = settings.kv_tokens, settings.max_model_len
+    simulation = settings.simulation
+    yield _line(
+        "gpu_model_runner.py",
+        4820,
+        f"Model loading took {simulation.model_gib:.2f} GiB memory and {settings.load_time:.6f} seconds",
+    )
+    yield _line("gpu_worker.py", 423, f"Available KV cache memory: {simulation.kv_gib:.2f} GiB")
+    device = "CPU" if any(fault.kind == "slow" for fault in simulation.fault) else "GPU"
+    yield _line(
+        "kv_cache_utils.py",
+        2327,
+        f"{device} KV cache size: {tokens:,} tokens, "
+        f"Maximum concurrency for {longest:,} tokens per request: {tokens / longest:.2f}x",
+    )
+    if device == "GPU":
+        yield _line("gpu_model_runner.py", 5910, "Estimated CUDA graph memory: 0.55 GiB total")
+        yield _line("gpu_model_runner.py", 5987, "Graph capturing finished in 5 secs, took 0.55 GiB")
+    yield _line(
+        "api_server.py", 580, f"Starting vLLM API server 0 on http://{settings.host or '0.0.0.0'}:{settings.port}"
+    )
+
+
+def _line(file: str, number: int, text: str) -> str:
+    return f"INFO {datetime.now().astimezone():%m-%d %H:%M:%S} [{file}:{number}] {text}"
