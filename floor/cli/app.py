@@ -1,0 +1,54 @@
+"""All commands, in the panels that `floor --help` shows. Modules here import only typer at the top: help is quick."""
+
+from __future__ import annotations
+
+import typer
+
+from floor.cli import boxes, change, look, pools, project, simulate
+
+app = typer.Typer(
+    name="floor",
+    help="Runs self-hosted LLM inference on your boxes and never lets the model go away by surprise.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    show: bool = typer.Option(False, "--version", help="Print the version and exit.", is_eager=True),
+) -> None:
+    if show:
+        from floor import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+START, CHANGE, LOOK, TRY = "Start here", "Change", "Look", "Try out"
+
+app.command("init", rich_help_panel=START)(project.init)
+app.command("check", rich_help_panel=START)(project.check)
+app.command("setup", rich_help_panel=START)(boxes.setup)
+app.command("schema", rich_help_panel=START)(project.schema)
+
+app.command("deploy", rich_help_panel=CHANGE)(change.deploy)
+app.command("restart", rich_help_panel=CHANGE)(change.restart)
+app.command("drain", rich_help_panel=CHANGE)(pools.drain)
+app.command("undrain", rich_help_panel=CHANGE)(pools.undrain)
+app.command("remove", rich_help_panel=CHANGE)(boxes.remove)
+
+app.command("status", rich_help_panel=LOOK)(look.status)
+app.command("health", rich_help_panel=LOOK)(look.health)
+app.command("verify", rich_help_panel=LOOK)(look.verify)
+app.command("logs", rich_help_panel=LOOK)(look.logs)
+app.command("events", rich_help_panel=LOOK)(look.events)
+app.command("render", rich_help_panel=LOOK)(project.render)
+
+app.command(
+    "sim",
+    rich_help_panel=TRY,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+)(simulate.sim)

@@ -1,0 +1,99 @@
+"""`floor status`, `health`, `verify`, `logs` and `events`: they read, and change nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from floor.cli.options import DEFAULT, ConfigPath, Json, open_site, say
+
+OK, WARNING, CRITICAL, UNKNOWN = 0, 1, 2, 3
+PASSING = frozenset({"slow", "degraded", "prefilling", "loading", "unproven"})
+
+
+def status(config: ConfigPath = DEFAULT, as_json: Json = False) -> None:
+    """Show boxes, mode, units, and each backend as the pools see it."""
+    from floor.cli.tables import status_table
+    from floor.operations.status import status as look
+
+    found = look(open_site(config))
+    if as_json:
+        say(json.dumps(found, indent=1))
+    else:
+        status_table(found)
+    if any("error" in box for box in found["boxes"].values()):
+        raise typer.Exit(1)
+
+
+def health(config: ConfigPath = DEFAULT, as_json: Json = False) -> None:
+    """Ask every backend directly: is it up, is it ready, does it generate?
+
+    Exit codes are those of monitoring plugins: 0 ok, 1 warning, 2 critical, 3 unknown.
+    """
+    from floor.errors import FloorError
+    from floor.operations.checks import verdicts
+
+    try:
+        found = verdicts(open_site(config))
+    except FloorError as error:
+        typer.echo(f"UNKNOWN {error}", err=True)
+        raise typer.Exit(UNKNOWN) from error
+    if as_json:
+        say(json.dumps(found, indent=1))
+    else:
+        for verdict in found:
+            say(f"{_word(verdict)} {verdict['backend']}: {verdict['evidence']}")
+    raise typer.Exit(max((_code(verdict) for verdict in found), default=UNKNOWN))
+
+
+def _code(verdict: dict[str, object]) -> int:
+    if verdict["healthy"]:
+        return OK
+    if verdict["reason"] == "unknown":
+        return UNKNOWN
+    return WARNING if str(verdict["reason"]).lower() in PASSING else CRITICAL
+
+
+def _word(verdict: dict[str, object]) -> str:
+    return ("OK", "WARNING", "CRITICAL", "UNKNOWN")[_code(verdict)]
+
+
+def verify(config: ConfigPath = DEFAULT, as_json: Json = False) -> None:
+    """Check a live deployment: every pool, and a chat through every proxy, streamed and not."""
+    from floor.operations import checks
+
+    findings = checks.verify(open_site(config))
+    if as_json:
+        say(json.dumps([vars(finding) for finding in findings], indent=1))
+    else:
+        for finding in findings:
+            say(f"{'ok' if finding.ok else 'FAILED'}  {finding.where}: {finding.what}")
+    if not all(finding.ok for finding in findings):
+        raise typer.Exit(1)
+
+
+def logs(
+    names: Annotated[list[str] | None, typer.Argument(help="Backends, boxes, models, `proxy` or `pool`.")] = None,
+    config: ConfigPath = DEFAULT,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="How many of the last lines.")] = 50,
+    since: Annotated[str | None, typer.Option(help="As journalctl takes it, such as '10 min ago'.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as new lines come.")] = False,
+) -> None:
+    """Print what engines and services logged, each line with its box."""
+    from floor.operations.logs import stream
+
+    stream(open_site(config), names or [], lines=lines, since=since, follow=follow, say=say)
+
+
+def events(
+    config: ConfigPath = DEFAULT,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="How many of the last events.")] = 30,
+    as_json: Json = False,
+) -> None:
+    """Print what floor saw and did, of every box, in the order of their clocks."""
+    from floor.operations.logs import events as read
+
+    for event in read(open_site(config), lines):
+        say(json.dumps(event) if as_json else f"{event['when']}  {event['box']}: {event['who']}: {event['text']}")

@@ -1,0 +1,63 @@
+"""`floor init`, `check`, `schema` and `render`: what can be done without reaching a box."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from floor.cli.options import DEFAULT, ConfigPath, Json, load, say
+
+
+def init(
+    path: Annotated[Path, typer.Argument(help="Where to write it.")] = DEFAULT,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+) -> None:
+    """Write a commented floor.yaml, filled in from what this machine shows: memory, GPUs, addresses, engines."""
+    from floor.errors import RefusedError
+    from floor.operations.init import write
+
+    if path.exists() and not force:
+        raise RefusedError(f"{path} is there already; write another one (floor init OTHER.yaml), or add --force")
+    say(write(path))
+
+
+def check(config: ConfigPath = DEFAULT, as_json: Json = False) -> None:
+    """Read floor.yaml and name everything that is wrong with it, each with its line and what to write."""
+    from floor.errors import ConfigError
+
+    try:
+        loaded = load(config)
+    except ConfigError as error:
+        if as_json:
+            say(json.dumps({"ok": False, "problems": list(error.problems)}, indent=1))
+            raise typer.Exit(error.exit_code) from error
+        raise
+    if as_json:
+        say(json.dumps({"ok": True, "problems": [], "warnings": list(loaded.warnings)}, indent=1))
+        return
+    models = ", ".join(
+        f"{model} on {', '.join(copy.box for copy in loaded.config.copies(model))}" for model in loaded.config.models
+    )
+    say(f"{config}: ok ({models})")
+
+
+def schema() -> None:
+    """Print the JSON Schema of floor.yaml, for editors."""
+    from floor.config.schema import schema as export
+
+    say(json.dumps(export(), indent=2))
+
+
+def render(
+    out: Annotated[Path, typer.Option("--out", help="Folder to write to; a folder per box in it.")],
+    config: ConfigPath = DEFAULT,
+    mode: Annotated[str, typer.Option(help="replicas.")] = "replicas",
+) -> None:
+    """Write every file that the boxes would get into a folder, without reaching any box."""
+    from floor.operations.render import write
+
+    for line in write(load(config).config, mode, out):
+        say(line)

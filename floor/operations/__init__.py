@@ -1,0 +1,1 @@
+"""Verbs that touch boxes: observe, change, check."""

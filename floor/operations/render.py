@@ -1,0 +1,32 @@
+"""`floor render`: every file of every box, written to a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from floor.apply.wheels import release_id
+from floor.config.model import Config
+from floor.desired.build import build
+from floor.desired.state import BoxFacts
+from floor.errors import RefusedError
+from floor.operations.site import resolve
+
+
+def write(config: Config, mode: str, out: Path) -> list[str]:
+    """Given a config and a mode, write OUT/BOX/path for each file; return a line for each box.
+
+    Facts of the boxes are assumed: IPv4 only, nginx as www-data. Raise RefusedError where a file stands in the way.
+    """
+    facts = {name: BoxFacts(resolve(box.host)) for name, box in config.boxes.items()}
+    lines = []
+    for name, state in build(config, mode, facts, release_id()).items():
+        for file in state.files:
+            target = out / name / file.path.lstrip("/")
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(file.text)
+                target.chmod(file.mode)
+            except OSError as error:
+                raise RefusedError(f"{target}: cannot be written: {error.strerror}; choose another --out") from error
+        lines.append(f"{out / name}: {len(state.files)} files")
+    return lines
