@@ -60,7 +60,7 @@ class Config(Part):
 
     def copies(self, model: str) -> list[ResolvedCopy]:
         """Given a model's name, return its copies in the file's order. Raise KeyError for a name that is not there."""
-        return [self._resolve(model, self.models[model], copy) for copy in self.models[model].replicas]
+        return [self.resolve(model, copy) for copy in self.models[model].replicas]
 
     def listen(self, model: str) -> int:
         """Given a model's name, return the proxy's port for it."""
@@ -70,7 +70,9 @@ class Config(Part):
         """Given a box's name, return its ssh destination; `local` is this machine."""
         return self.boxes[box].ssh or box
 
-    def _resolve(self, name: str, model: Model, copy: Copy) -> ResolvedCopy:
+    def resolve(self, name: str, copy: Copy) -> ResolvedCopy:
+        """Given a model's name and one of its copies, return the copy with every option it has."""
+        model = self.models[name]
         box = self.boxes[copy.box]
 
         def own(key: str) -> Any:

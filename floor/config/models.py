@@ -30,7 +30,7 @@ CacheType = Annotated[
 ]
 ArgName = Annotated[
     str,
-    Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*(\.[A-Za-z0-9_-]+)*$", max_length=128),
+    Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*(\.[A-Za-z0-9_-]+)*\+?$", max_length=128),
     Write("the flag without its leading dashes and with `-` for `_`, such as max-num-batched-tokens"),
 ]
 EnvName = Annotated[

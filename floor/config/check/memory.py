@@ -1,0 +1,63 @@
+"""Memory: shares that together are more than a card has (vllm-project/vllm#14376)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from floor.config.check import parts
+from floor.config.model import Config, ResolvedCopy
+from floor.config.problem import Problem
+
+_ENGINE_SHARE = 0.92  # what vLLM takes where nothing is said; 0.90 in older releases
+_CAUTIOUS = 0.90
+_ALL = "all"
+
+
+def check(config: Config) -> Iterator[Problem]:
+    """Given a configuration, yield shares that cannot be had, and warn of those that leave a box too little."""
+    for box in config.boxes:
+        here = [placed for placed in parts.copies(config) if placed.copy.box == box and placed.box.managed]
+        yield from _sum(box, here)
+        for placed in here:
+            yield from _single(placed)
+
+
+def _sum(box: str, here: list[parts.Placed]) -> Iterator[Problem]:
+    cards = {placed.resolved.backend: _cards(placed.resolved) for placed in here}
+    for card in sorted({card for some in cards.values() for card in some}):
+        sharing = [placed for placed in here if {card, _ALL} & cards[placed.resolved.backend]]
+        shares = [_share(placed.resolved) for placed in sharing]
+        if len(sharing) > 1 and sum(shares) > 1 + 1e-9:
+            said = " + ".join(f"{share:g} of {placed.name}" for placed, share in zip(sharing, shares, strict=True))
+            where = sharing[-1].where("utilization")
+            yield Problem(where, "shares that add up to at most 1", f"{said} on {box}, {sum(shares):.2f} in all")
+            return
+
+
+def _single(placed: parts.Placed) -> Iterator[Problem]:
+    share = placed.resolved.utilization
+    if not _cards(placed.resolved):
+        return
+    if share is None:
+        write = f"a share such as 0.85: vLLM takes {_ENGINE_SHARE:g} where none is given"
+        yield Problem(
+            ("models", placed.name, "utilization"), write, f"no share for {placed.resolved.backend}", warning=True
+        )
+    elif share > _CAUTIOUS:
+        write = f"at most {_CAUTIOUS:g}: start-up takes more for a while, and a box without memory freezes"
+        yield Problem(placed.where("utilization"), write, warning=True)
+
+
+def _share(copy: ResolvedCopy) -> float:
+    return _ENGINE_SHARE if copy.utilization is None else copy.utilization
+
+
+def _cards(copy: ResolvedCopy) -> set[str]:
+    """Given a copy, return the cards it uses: numbers or ids, or the word `all`; none where it runs on the CPU."""
+    runtime = copy.runtime
+    if runtime is None or (runtime.kind == "docker" and runtime.gpus is None) or "VLLM_CPU_KVCACHE_SPACE" in copy.env:
+        return set()
+    chosen = copy.env.get("CUDA_VISIBLE_DEVICES", copy.env.get("NVIDIA_VISIBLE_DEVICES", _ALL))
+    if runtime.kind == "docker" and runtime.gpus and runtime.gpus.startswith("device="):
+        chosen = runtime.gpus.removeprefix("device=")
+    return {card.strip() for card in chosen.split(",") if card.strip()}

@@ -1,0 +1,38 @@
+"""Proxy: where nginx runs, and what it passes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from floor.config import hosts
+from floor.config.check import parts
+from floor.config.model import Config
+from floor.config.problem import Problem
+
+_BYTES_PER_TOKEN = 8  # of a request's JSON: about four letters, some of them several bytes or escaped
+_SMALLEST_BODY = 2**20
+
+
+def check(config: Config) -> Iterator[Problem]:
+    """Given a configuration, yield what is wrong with its proxy."""
+    proxy = config.proxy
+    if not proxy.boxes:
+        yield Problem(("proxy", "boxes"), "at least one box that floor manages", "no box")
+    yield from parts.references(config, proxy.boxes, ("proxy", "boxes"), managed=True)
+    for name, box in config.boxes.items():
+        if proxy.address and hosts.normal(box.host) == hosts.normal(proxy.address):
+            write = "an address that no box has, or leave it out"
+            yield Problem(("proxy", "address"), write, f"{proxy.address}, the host of box {name}")
+    yield from _body(config)
+
+
+def _body(config: Config) -> Iterator[Problem]:
+    body, path = config.proxy.max_body, ("proxy", "max_body")
+    if body < _SMALLEST_BODY:
+        yield Problem(path, "at least 1MiB: long prompts and images are requests of that size")
+        return
+    for name, model in config.models.items():
+        need = (model.context or 0) * _BYTES_PER_TOKEN
+        if body < need:
+            write = f"{-(-need // 2**20)}MiB or more: prompts of {name} can fill {model.context} tokens"
+            yield Problem(path, write, warning=True)

@@ -1,0 +1,60 @@
+"""pydantic's errors in floor's words."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from floor.config import shape
+from floor.config.flags import OWN
+from floor.config.problem import KeyPath, Problem, short
+
+_KINDS = {
+    "dict_type": "keys with their values below it",
+    "model_type": "keys with their values below it",
+    "list_type": "a list, such as [a, b]",
+    "string_type": "a text in quotes",
+}
+# what other files call it
+_OTHER_NAMES = {
+    "address": "host", "ip": "host", "hostname": "host", "copies": "replicas", "path": "source", "model": "source",
+    "max_model_len": "context", "docker": "runtime", "gpu_memory_utilization": "utilization", "image": "runtime.image",
+    "environment": "env", "timeout": "request_time", "tensor_parallel_size": "tensor_parallel", "server": "boxes",
+}  # fmt: skip
+
+
+def explain(errors: Iterable[Mapping[str, Any]], told: Iterable[KeyPath] = ()) -> Iterator[Problem]:
+    """Given pydantic's errors and the paths that are told of already, yield what is wrong, once for each path."""
+    seen = set(told)
+    for error in errors:
+        path = tuple(key for key in error["loc"] if key != "[key]")
+        if error["type"] != "extra_forbidden" and any(path[:end] in seen for end in range(1, len(path) + 1)):
+            continue
+        seen.add(path)
+        yield _problem(error, path)
+
+
+def _problem(error: Mapping[str, Any], path: KeyPath) -> Problem:
+    kind = error["type"]
+    if kind == "extra_forbidden":
+        return Problem(path, instead_of(str(path[-1]), shape.keys(path[:-1])), "an unknown key")
+    if error["loc"][-1] == "[key]":
+        return Problem(path, str(error["msg"]), f"the name {short(str(path[-1]))}")
+    if kind == "missing":
+        return Problem(path, shape.write(path), "nothing")
+    if kind == "value_error":
+        return Problem(path, str(error["ctx"]["error"]))
+    if kind == "write":
+        return Problem(path, str(error["msg"]))
+    return Problem(path, _KINDS.get(kind) or shape.write(path))
+
+
+def instead_of(key: str, known: list[str]) -> str:
+    """Given an unknown key and those that are known in its place, return what to write instead."""
+    plain = key.lower().strip("-").replace("-", "_")
+    own = OWN.get(plain.replace("_", "-"), "")
+    for guess in (plain, _OTHER_NAMES.get(plain, ""), own, *difflib.get_close_matches(plain, known, 1, 0.6)):
+        if guess.split(".")[0] in known:
+            return guess
+    return f"one of {', '.join(known)}"

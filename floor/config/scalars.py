@@ -1,0 +1,82 @@
+"""What a word without quotes means in YAML, where all readers agree, and what to write where they do not.
+
+YAML 1.1 (PyYAML) and 1.2 (ruamel.yaml, editors) read `no`, `22:30`, `010` and others differently
+(canonical/cloud-init#6127: `no` became False). Such words are errors whatever they stand for.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+
+_INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})", re.ASCII)
+_FLOAT = re.compile(r"[-+]?([0-9]{1,300}\.[0-9]{0,300}|\.[0-9]{1,300})([eE][-+][0-9]{1,3})?", re.ASCII)
+_CONSTANTS = {
+    **dict.fromkeys(("null", "Null", "NULL", "~"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_YES = ("y", "yes", "on")
+_NO = ("n", "no", "off")
+
+
+class SurpriseError(ValueError):
+    """A word that readers of YAML take for different values; its text says what to write."""
+
+
+def read(word: str) -> str | int | float | bool | None:
+    """Given a word without quotes, return what every reader of YAML takes it for. Raise SurpriseError where they differ."""
+    if word in _CONSTANTS:
+        return _CONSTANTS[word]
+    if _INT.fullmatch(word):
+        return int(word)
+    if _FLOAT.fullmatch(word) and math.isfinite(float(word)):
+        return float(word)
+    if word.lower() in _YES + _NO and word in (word.lower(), word.upper(), word.capitalize()):
+        raise SurpriseError(f'{"true" if word.lower() in _YES else "false"}, or "{word}" in quotes for the text')
+    for pattern, meant in _SURPRISES:
+        if pattern.fullmatch(word):
+            number = meant(word)
+            raise SurpriseError(f'{number}, or "{word}" in quotes for the text' if number else f'"{word}" in quotes')
+    return word
+
+
+def _decimal(base: int) -> Callable[[str], str]:
+    def convert(word: str) -> str:
+        digits = re.sub(r"[_+]|0[xobXOB]", "", word)
+        return str(int(digits, base)) if len(digits) <= 16 else ""
+
+    return convert
+
+
+def _plain(word: str) -> str:
+    number = word.replace("_", "").lstrip("+")
+    sign, digits = ("-", number[1:]) if number.startswith("-") else ("", number)
+    return sign + (digits.lstrip("0") or "0") if len(digits) <= 16 else ""
+
+
+def _exponent(word: str) -> str:
+    number = float(word.replace("_", "")) if len(word) <= 32 else math.inf
+    fixed = repr(number)
+    return fixed if math.isfinite(number) and "e" not in fixed else ""
+
+
+def _quoted(_: str) -> str:
+    return ""
+
+
+_SURPRISES: tuple[tuple[re.Pattern[str], Callable[[str], str]], ...] = tuple(
+    (re.compile(pattern, re.ASCII), meant)
+    for pattern, meant in (
+        (r"[-+]?0[xX][0-9a-fA-F_]*[0-9a-fA-F][0-9a-fA-F_]*", _decimal(16)),
+        (r"[-+]?0[bB][01_]*[01][01_]*", _decimal(2)),
+        (r"[-+]?0[oO][0-7]+", _decimal(8)),
+        (r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?", _quoted),
+        (r"[-+]?[0-9][0-9_]*", _plain),
+        (r"[-+]?([0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*|[0-9][0-9_]*)([eE][-+]?[0-9]+)?", _exponent),
+        (r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", _quoted),
+        (r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ].*)?", _quoted),
+        (r"=|<<", _quoted),
+    )
+)
