@@ -1,0 +1,111 @@
+"""nginx on this box: its processes as /proc shows them, and the one command that makes it read its files again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from floor.errors import FloorError
+
+from .rollout import Process
+
+RELOAD = ("systemctl", "reload", "floor-proxy.service")
+RELOAD_TIMEOUT = 20.0  # seconds; the unit runs `nginx -t` first, which takes 0.05
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_LEAVING = b"is shutting down"  # what nginx adds to the title of a worker that takes no more requests
+
+Reload = Callable[[], Awaitable[None]]
+
+
+def reload_by(argv: Sequence[str] = RELOAD, timeout: float = RELOAD_TIMEOUT) -> Reload:
+    """Given a command, return what runs it. That raises FloorError with its words if it says that it failed.
+
+    One that takes longer than `timeout` seconds may still succeed, so it counts as asked for: whether new workers come
+    is seen in /proc.
+    """
+
+    async def run() -> None:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *argv,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+            )
+        except OSError as error:
+            raise FloorError(f"`{' '.join(argv)}`: {error.strerror}; floor-pool cannot reload nginx") from error
+        try:
+            said, _ = await asyncio.wait_for(process.communicate(), timeout)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            return
+        if process.returncode:
+            words = " ".join(said.decode("utf-8", "replace").split()) or f"exit status {process.returncode}"
+            raise FloorError(f"`{' '.join(argv)}`: {words:.500}; `journalctl -u floor-proxy` tells more")
+
+    return run
+
+
+def now_ticks() -> int:
+    """Return the clock that processes' start times are counted by: ticks since boot, sleep included."""
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS)
+
+
+class Processes:
+    """nginx's processes, found by its pid file; `proc` is /proc."""
+
+    def __init__(self, pid_file: Path, proc: Path = Path("/proc")) -> None:
+        self._pid_file, self._proc = pid_file, proc
+
+    def master(self) -> Process | None:
+        """Return the master, None if nginx does not run."""
+        try:
+            pid = int(self._pid_file.read_text())
+        except (OSError, ValueError):
+            return None  # not running, or about to write it
+        found = self._process(pid)
+        return None if found is None or not found[1].startswith(b"nginx: master process") else found[0]
+
+    def workers(self, master: Process | None) -> tuple[Process, ...]:
+        """Given the master, return its workers, those that are leaving too."""
+        if master is None:
+            return ()
+        found = [self._process(pid) for pid in self._children(master.pid)]
+        return tuple(one[0] for one in found if one is not None and one[1].startswith(b"nginx: worker process"))
+
+    def _children(self, pid: int) -> list[int]:
+        try:
+            return [int(child) for child in (self._proc / f"{pid}/task/{pid}/children").read_text().split()]
+        except OSError:
+            pass  # a kernel without CONFIG_PROC_CHILDREN: ask every process for its parent
+        return [
+            int(entry.name) for entry in self._proc.iterdir() if entry.name.isdigit() and self._parent(entry) == pid
+        ]
+
+    def _parent(self, entry: Path) -> int | None:
+        fields = _stat(entry)
+        return None if fields is None else int(fields[1])
+
+    def _process(self, pid: int) -> tuple[Process, bytes] | None:
+        entry = self._proc / str(pid)
+        fields = _stat(entry)
+        if fields is None or fields[0] == b"Z":
+            return None
+        try:
+            title = (entry / "cmdline").read_bytes().replace(b"\0", b" ")
+        except OSError:
+            return None  # it ended between the two reads
+        return Process(pid, int(fields[19]), leaving=_LEAVING in title), title
+
+
+def _stat(entry: Path) -> list[bytes] | None:
+    """Return the fields of /proc/PID/stat after the name (proc(5): state is field 3, ppid 4, starttime 22)."""
+    try:
+        return (entry / "stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
