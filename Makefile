@@ -1,0 +1,50 @@
+# Two commands: `make demo` shows floor at work on this machine, `make test` runs every test there is.
+# Both set up what they need: a virtual environment in .venv, and Debian packages where they are missing (as root).
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: demo test check unit integration lab real machine install clean
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	touch $@
+
+# Debian packages that demo and tests run: nginx, and what boots two boxes on this machine.
+machine:
+	@sh tests/machine.sh
+
+demo: install
+	@sh tests/machine.sh nginx-light
+	$(BIN)/python examples/demo.py
+
+test: check unit integration lab real
+
+check: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: install
+	$(BIN)/pytest tests/unit
+
+integration: install machine
+	$(BIN)/pytest tests/integration
+
+# Two boxes with systemd, sshd, nginx and Docker, in network namespaces of this machine (root).
+lab: install machine
+	$(BIN)/pytest tests/lab
+
+# The same boxes with real vLLM on the CPU (root; 3.4 GB on disk the first time).
+real: install machine
+	$(BIN)/pytest tests/real
+
+clean:
+	rm -rf $(VENV) .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
