@@ -31,7 +31,7 @@ class Fabric(Part):
     address: Address
     """This box's own address on the link."""
     hca: list[Device] = Field(default_factory=list)
-    """RDMA devices of the link: both twins of a GB10's port."""
+    """Its RDMA devices: both twins of a GB10's port. Default: none."""
 
 
 class Box(Part):
@@ -40,12 +40,12 @@ class Box(Part):
     host: Host
     """Address or name by which the other boxes reach it; IPv6 without brackets. Engines listen on it."""
     ssh: Destination | None = None
-    """ssh destination; the box's own name where it is left out, `local` for this machine."""
+    """What you would give to ssh; `local` is this machine. Default: the name of the box."""
     managed: Flag = True
-    """false: routed to and checked, never changed."""
+    """false: floor routes to it and checks it, and never changes it."""
     keep_free: Size = 8 * 2**30
-    """Memory that stays free beyond everything that runs there."""
+    """Memory that must stay free beyond all that runs there."""
     fabric: Fabric | None = None
-    """The fast link to the other boxes of a split model."""
+    """The fast link to the other boxes, for split models. Default: none."""
     status_port: Port = 8099
     """Port of the read-only status page that the pools ask."""

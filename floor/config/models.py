@@ -51,7 +51,7 @@ class Runtime(Part):
         Field(pattern=r"^$|^[a-z0-9][A-Za-z0-9./_:-]*(@sha256:[0-9a-f]{64})?$", max_length=512),
         Write("an image with its digest or tag, such as registry.example/vllm:v0.11.0"),
     ] = ""
-    """docker: image of the engine, best with its digest."""
+    """docker: the engine's image, best with its digest."""
     volumes: list[
         Annotated[
             str,
@@ -59,39 +59,39 @@ class Runtime(Part):
             Write("/folder/on/the/box:/folder/inside, with :ro behind it where it is only read"),
         ]
     ] = Field(default_factory=list)
-    """docker: more folders of the box that the container sees."""
+    """docker: more folders of the box that the container sees, as /on/the/box:/inside or with :ro behind it."""
     gpus: Annotated[
         str | None,
         Field(pattern=r"^(all|[0-9]+|device=[A-Za-z0-9-]+(,[A-Za-z0-9-]+)*)$"),
         Write("all, none, a number of GPUs in quotes, or device=0,1"),
         BeforeValidator(lambda value: None if value == "none" else value),
     ] = "all"
-    """docker: all, none, a number, or device=0,1."""
+    """docker: which GPUs it gets: all, none, a number in quotes, or device=0,1."""
     options: list[Text] = Field(default_factory=list)
-    """docker: more words for `docker run`."""
+    """docker: more words for `docker run`, such as --ipc=host."""
     entrypoint: list[Text] | None = None
-    """docker: words that replace the image's entrypoint; `serve` follows them."""
+    """docker: words before `serve`, in place of the image's entrypoint. Default: the image's own."""
     command: Annotated[
         list[Text],
         BeforeValidator(one_or_more),
         WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
     ] = Field(default_factory=list)
-    """native: program, or the list of words before `serve`."""
+    """native: the engine's program with its whole path, or the list of words before `serve`."""
     user: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$"), Write("a user of the box, such as floor")] = (
         "floor"
     )
-    """native: user that the engine runs as."""
+    """native: the user that the engine runs as."""
     drains: Flag = True
-    """The engine knows --shutdown-timeout; false for releases that do not."""
+    """false for releases of the engine that do not know --shutdown-timeout."""
 
 
 class Copy(Part):
     """A whole model on one box. What is left out is the model's."""
 
     box: Name
-    """Box that runs it."""
+    """Box that holds the copy."""
     weight: Annotated[int, Field(ge=1, le=1000), Write("a whole number from 1 to 1000")] = 1
-    """Share of the requests beside the other copies."""
+    """Its share of the requests, beside the weights of the other copies."""
     engine: Engine | None = None
     source: Folder | None = None
     context: Count | None = None
@@ -101,26 +101,26 @@ class Copy(Part):
     cache_memory: Size | None = None
     port: Port | None = None
     runtime: Runtime | None = None
-    """Replaces the model's runtime as a whole."""
+    """In place of the model's runtime, as a whole. Default: the model's."""
     args: Args = Field(default_factory=dict)
-    """Laid over the model's args; null takes a flag away."""
+    """Laid over the model's args, key by key; null takes a flag away."""
     env: Env = Field(default_factory=dict)
-    """Laid over the model's env."""
+    """Laid over the model's env, key by key."""
     url: Url | None = None
-    """managed: false: where it answers; http://HOST:PORT where it is left out."""
+    """managed: false: where it answers. Default: http://HOST:PORT."""
     key: Annotated[Literal["none", "engine"], Write("none or engine")] | None = None
-    """managed: false: none, or engine where it asks for the engines' common key."""
+    """managed: false: engine where it asks for the key that floor's engines have. Default: none."""
 
 
 class Split(Part):
     """One model over several boxes. Checked; this version deploys replicas only."""
 
     boxes: list[Name]
-    """Head first, then the workers."""
+    """Its boxes, the head first."""
     tensor_parallel: Count | None = None
-    """Cards that share each layer."""
+    """Cards that share each layer. Default: 1."""
     pipeline: list[Count] | None = None
-    """Layers of each stage, first stage first."""
+    """Layers of each stage, the first stage first. Default: one stage."""
 
 
 def _copy(value: object) -> object:
@@ -131,35 +131,38 @@ class Model(Part):
     """A served name."""
 
     engine: Engine = "vllm"
-    """vllm; llamacpp or ollama where every copy is on a box with managed: false."""
+    """vllm; llamacpp and ollama only for copies on boxes with managed: false."""
     source: Folder | None = None
-    """Folder with the weights, the same on each box."""
+    """Folder with the weights, on every box that holds a copy. Nothing is fetched while serving. Default: none, where
+    floor starts no copy."""
     context: Count | None = None
-    """Longest request in tokens; null: the model's own."""
+    """Longest request, in tokens. Default: what the model allows."""
     max_requests: Count | None = 12
-    """Requests at once in a copy; null: the engine's default."""
+    """Requests at once in each copy; null leaves it to the engine. Find it with your own traffic: more is not always
+    faster."""
     kv_cache: CacheType = "auto"
-    """Type of the KV cache."""
+    """Type of the KV cache, such as fp8."""
     utilization: Share | None = None
-    """Share of the box's memory that the engine may take."""
+    """Share of the box's memory that the engine takes. Above 0.90 a box with shared memory freezes. Default: the
+    engine's."""
     cache_memory: Size | None = None
-    """Size of the KV cache, instead of what is left of the share."""
+    """Size of the KV cache. On a box with shared memory set it beside a small share. Default: what the share leaves."""
     port: Port = 8000
     """Port of the engine on its box."""
     listen: Port | None = None
-    """The proxy's port for this model; proxy.listen where it is left out."""
+    """The proxy's port for this model; each model needs its own. Default: proxy.listen."""
     request_time: Duration = 1800.0
-    """Longest time a request may take: proxy timeout, drain deadline and stop timeout follow from it."""
+    """Longest time that a request may take. The proxy's timeout, drains and the stop of an engine follow from it."""
     start_time: Duration = 2400.0
-    """Longest start, warm-up included."""
+    """Longest time that a start may take, warm-up included."""
     runtime: Runtime | None = None
-    """How the engine is started."""
+    """How the engine is started. Default: none, where floor starts no copy."""
     args: Args = Field(default_factory=dict)
-    """More flags of the engine, without dashes. true: bare flag; false: its --no- form; mapping: JSON; list: several
-    values."""
+    """More flags of the engine, without dashes. true is a bare flag, false its --no- form, a mapping JSON, a list
+    several values."""
     env: Env = Field(default_factory=dict)
-    """Environment of the engine."""
+    """Environment of the engine. No secrets: this file is copied to every box."""
     replicas: list[Annotated[Copy, BeforeValidator(_copy)]] = Field(default_factory=list)
-    """Boxes that hold a copy; a mapping where something differs there."""
+    """Boxes that hold a copy: a name, or a mapping where something differs there."""
     split: Split | None = None
-    """The model over several boxes, for mode split."""
+    """The model over several boxes. It is checked; this version deploys replicas. Default: none."""

@@ -17,13 +17,13 @@ class Proxy(Part):
     """nginx in front of the copies."""
 
     boxes: list[Name]
-    """Boxes that run it."""
+    """Boxes that run nginx."""
     listen: Port = 8080
     """Port for clients."""
     address: Address | None = None
-    """Address that the proxies share, beside their own."""
+    """Address that the proxies share, beside those of their boxes. Default: none."""
     max_body: Size = 64 * 2**20
-    """Largest request; the default fits several images."""
+    """Largest request; several images in base64 fit the default."""
     connect_timeout: Duration = 2.0
     """Longest wait for a connection to a copy."""
 
@@ -32,8 +32,8 @@ class Health(Part):
     """How a copy is judged."""
 
     interval: Duration = 0.5
-    """Time between two checks."""
+    """Time between two checks of a copy."""
     stall: Duration = 300.0
     """Time without progress after which a busy copy counts as hung: longer than its longest prompt takes."""
     min_speed: Annotated[float, Field(gt=0), Write("tokens a second, a number above 0")] | None = None
-    """Tokens a second below which a copy counts as slow."""
+    """Tokens a second below which a copy counts as slow. Default: no limit."""

@@ -26,7 +26,7 @@ class SurpriseError(ValueError):
 
 
 def read(word: str) -> str | int | float | bool | None:
-    """Given a word without quotes, return what every reader of YAML takes it for. Raise SurpriseError where they differ."""
+    """Given a word without quotes, return what all YAML readers take it for. Raise SurpriseError where they differ."""
     if word in _CONSTANTS:
         return _CONSTANTS[word]
     if _INT.fullmatch(word):

@@ -7,7 +7,7 @@ are no text, tags, empty values. Raised at once: text that is no YAML, and text 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_origin
 
 import yaml
 from yaml.composer import Composer
@@ -18,7 +18,7 @@ from yaml.reader import Reader
 from yaml.resolver import BaseResolver
 from yaml.scanner import Scanner
 
-from floor.config import scalars, syntax
+from floor.config import scalars, shape, syntax
 from floor.config.problem import KeyPath, Problem, Source, short
 from floor.errors import ConfigError
 
@@ -43,7 +43,7 @@ class _Loader(Reader, Scanner, Parser, Composer, BaseResolver):
         tag = getattr(event, "tag", None)
         self.depth += 1
         if self.depth > DEEPEST:
-            raise yaml.MarkedYAMLError(problem="too deep", problem_mark=event.start_mark)
+            raise yaml.MarkedYAMLError(problem="too deep", problem_mark=event.start_mark)  # type: ignore[arg-type]
         node: Node | None = super().compose_node(parent, index)
         self.depth -= 1
         if node is not None and tag is not None:
@@ -147,6 +147,9 @@ class _Walk:
         if node.style is not None:
             return self._clean(node.value, path)
         if not node.value:
+            here = shape.at(path)
+            if shape.is_model(here) or get_origin(here) is dict:
+                return {}  # a section whose options are all comments
             self.problems.append(Problem(path, "a value, or leave the key out", "no value"))
             return ""
         try:
