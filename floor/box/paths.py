@@ -38,3 +38,13 @@ CONFIG = LIB / "floor.yaml"
 CONFIG_HISTORY = LIB / "configs.json"
 REMOVED = LIB / "removed"
 CACHE = Path("/var/cache/floor")
+NGINX_PID = RUN / "nginx" / "nginx.pid"
+WORK = LIB / "work"  # held shared by every call that changes something, alone by whoever takes over
+NEEDRESTART = Path("/etc/needrestart/conf.d/floor.conf")
+
+ROOT = Path("/")
+
+
+def under(root: Path, path: Path | str) -> Path:
+    """Given another root folder (tests, staging) and an absolute path of a box, return where it lies there."""
+    return root / str(path).lstrip("/")

@@ -1,0 +1,1 @@
+"""The far end on a box: JSON calls over ssh, and the read-only status port."""

@@ -1,0 +1,89 @@
+"""`python -I -m floor.agent`: one request line of JSON on stdin, one answer line on stdout.
+
+An answer line begins with MARKER, since a login shell may print what it likes before it. It holds {"ok": …} or
+{"error": {"kind": "busy|refused|usage|failed", "message", "data"}}, and the release that answered.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import syslog
+import traceback
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from floor.agent.call import Call, Stream
+from floor.agent.params import Params
+from floor.agent.registry import find
+from floor.box import paths, releases
+from floor.errors import BusyError, ConfigError, FloorError, RefusedError, UsageError
+
+MARKER = "@floor "
+LONGEST_LINE = 16 * 1024 * 1024  # bytes of a request: all files of a box are some 100 kB
+KINDS: tuple[tuple[type[FloorError], str], ...] = (
+    (BusyError, "busy"),
+    (RefusedError, "refused"),
+    (UsageError, "usage"),
+    (ConfigError, "usage"),
+    (FloorError, "failed"),
+)
+
+
+def main(argv: list[str], stdin: BinaryIO, stdout: BinaryIO) -> int:
+    """Given the words after the program, answer one request; 0 when it was done, 1 when the answer is an error.
+
+    `--root DIR` serves the files below another folder (tests); sudo on a box allows the call without any word only.
+    """
+    root = Path(argv[1]) if len(argv) == 2 and argv[0] == "--root" else paths.ROOT
+    stream: Stream | None = None
+    try:
+        call, function = request(stdin.readline(LONGEST_LINE), stdin, stdout, root)
+        result = function(call)
+        stream = result if isinstance(result, Stream) else None
+        answer: dict[str, Any] = {"ok": {} if stream else result}
+    except FloorError as error:
+        answer = {"error": refusal(error)}
+    except Exception as error:  # whatever it was: words for the caller, the place for the journal
+        syslog.openlog("floor-agent", syslog.LOG_PID, syslog.LOG_DAEMON)
+        for line in traceback.format_exc().splitlines():
+            syslog.syslog(syslog.LOG_ERR, line)
+        message = f"{type(error).__name__}: {error} (a fault of floor; where: journalctl -t floor-agent)"
+        answer = {"error": {"kind": "failed", "message": message, "data": None}}
+    say(stdout, {**answer, "release": releases.running()})
+    if stream is not None:
+        stream.pump(stdin, stdout)
+    return 1 if "error" in answer else 0
+
+
+def request(line: bytes, stdin: BinaryIO, stdout: BinaryIO, root: Path) -> tuple[Call, Any]:
+    """Given a request line, return the call and its function. Raises UsageError for a line that is none."""
+    try:
+        asked = json.loads(line)
+        name, params = asked["call"], asked.get("params") or {}
+        good = isinstance(name, str) and isinstance(params, dict)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        good = False
+    if not good:
+        raise UsageError('the request is not one line of {"call": "NAME", "params": {…}}')
+    return Call(Params(name, params), root, stdin, stdout), find(name)
+
+
+def refusal(error: FloorError) -> dict[str, Any]:
+    """Given an error, return it as the caller gets it; a busy one carries the record of who holds the box."""
+    kind = next(word for kinds, word in KINDS if isinstance(error, kinds))
+    return {"kind": kind, "message": str(error), "data": getattr(error, "record", None)}
+
+
+def say(stdout: BinaryIO, answer: dict[str, Any]) -> None:
+    """Print one answer line; a caller that has gone away is nobody's error."""
+    try:
+        stdout.write((MARKER + json.dumps(answer) + "\n").encode())
+        stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())  # what the interpreter flushes at its end goes there
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], sys.stdin.buffer, sys.stdout.buffer))

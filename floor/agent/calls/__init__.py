@@ -1,0 +1,1 @@
+"""What the agent can be asked: one file per noun, found by `floor.agent.registry`."""

@@ -1,0 +1,48 @@
+"""Who holds a backend out of this proxy box's pool."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+from floor.agent.call import Call
+from floor.box import drains, paths
+from floor.box.observe import document
+from floor.errors import RefusedError
+
+
+def add(call: Call) -> dict[str, Any]:
+    """{backend, holder, epoch|null, last: bool} → {holders}. Refused for the only member unless `last` is true.
+
+    The box itself looks at its pool under the operation's lock: a caller's reading may be older than the pool.
+    """
+    params = call.params
+    backend, holder, epoch = params.text("backend"), params.text("holder"), params.maybe_whole("epoch")
+    with call.work() if epoch is not None else nullcontext():
+        if not params.flag("last"):
+            _refuse_last(call, backend)
+        held = drains.add(backend, holder, epoch, at=call.wall(), root=call.root)
+    return {"holders": list(drains.held_by({backend: held})[backend])}
+
+
+def remove(call: Call) -> dict[str, Any]:
+    """{backend, holder|null, epoch|null} → {holders: those that are left}."""
+    params = call.params
+    backend, holder, epoch = params.text("backend"), params.maybe_text("holder"), params.maybe_whole("epoch")
+    with call.work() if epoch is not None else nullcontext():
+        held = drains.remove(backend, holder, epoch, root=call.root)
+    return {"holders": list(drains.held_by({backend: held})[backend])}
+
+
+def _refuse_last(call: Call, backend: str) -> None:
+    """Raise RefusedError when no other undrained member serves the same model on this proxy box."""
+    record = call.operation.read()
+    holding = record["epoch"] if record and record["live"] else None
+    taken = set(drains.live(drains.read(call.root), holding))
+    for model, pool in ((document(paths.POOL_STATE, call.root) or {}).get("pools") or {}).items():
+        members = set(pool.get("members") or ())
+        if backend in members and not members - taken - {backend}:
+            raise RefusedError(
+                f"{backend} is the only member of {model}'s pool: draining it would leave nobody to answer; "
+                "wait until another copy serves, or use --force"
+            )

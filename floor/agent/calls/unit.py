@@ -1,0 +1,122 @@
+"""One unit: started, stopped, waited for. Starting and stopping never block; the caller asks again."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from floor.agent.call import Call
+from floor.box import containers, processes, systemctl, units
+from floor.errors import UsageError
+
+OURS = re.compile(r"floor[A-Za-z0-9_.@:-]*\.(service|target|timer|path|socket)")
+ANY = re.compile(r"[A-Za-z0-9_.@:\\][A-Za-z0-9_.@:\\-]*\.(service|target|timer|path|socket)")
+STOPPED = ("inactive", "failed")
+
+
+def _name(call: Call) -> str:
+    """The unit that is meant. One that is not floor's has to be called `foreign` (it was named to a person first)."""
+    name = call.params.text("unit")
+    if not (ANY if call.params.flag("foreign") else OURS).fullmatch(name):
+        raise UsageError(f"{call.params.call}: unit {name!r}: must be floor's, as floor-copy-MODEL.service")
+    return name
+
+
+def start(call: Call) -> dict[str, Any]:
+    """{epoch, unit} → {}. A unit that its start limit has stopped needs reset-failed first."""
+    return _begin(call, "start")
+
+
+def restart(call: Call) -> dict[str, Any]:
+    """{epoch, unit} → {}: returns when the old process is no longer taken for the new one."""
+    return _begin(call, "restart")
+
+
+def _begin(call: Call, verb: str) -> dict[str, Any]:
+    name = _name(call)
+    with call.work():
+        before = units.show([name])[name]
+        if before.active == "failed":
+            systemctl.do(["reset-failed", "--", name], call.run)
+        systemctl.do([verb, "--no-block", "--", name], call.run)
+        if verb == "restart":
+            call.until(lambda: (_left(units.show([name])[name], before), None))
+    return {}
+
+
+def _left(now: units.UnitFacts, before: units.UnitFacts) -> bool:
+    return now.active != "active" or now.invocation != before.invocation
+
+
+def reload(call: Call) -> dict[str, Any]:
+    """{epoch, unit} → {}: waits until the unit's own reload command has said yes."""
+    return _simply(call, "reload")
+
+
+def enable(call: Call) -> dict[str, Any]:
+    """{epoch, unit} → {}: starts at boot from now on; nothing is started now."""
+    return _simply(call, "enable")
+
+
+def disable(call: Call) -> dict[str, Any]:
+    """{epoch, unit} → {}: does not start at boot any more; nothing is stopped now. A unit that is gone is fine."""
+    return _simply(call, "disable")
+
+
+def _simply(call: Call, verb: str) -> dict[str, Any]:
+    name = _name(call)
+    with call.work():
+        if verb != "disable" or units.show([name])[name].exists:
+            systemctl.do([verb, "--", name], call.run)
+    return {}
+
+
+def stop(call: Call) -> dict[str, Any]:
+    """{epoch, unit, timeout} → {stopped, left, active}: stopped only when no process and no container is left."""
+    name = _name(call)
+    with call.work():
+        if units.show([name])[name].active not in STOPPED:
+            systemctl.do(["stop", "--no-block", "--", name], call.run)
+        return dict(call.until(lambda: _gone(call, name)))
+
+
+def _gone(call: Call, name: str) -> tuple[bool, dict[str, Any]]:
+    unit = units.show([name])[name]
+    left: list[Any] = list(processes.in_cgroup(unit.cgroup))
+    boxed = containers.of_unit(name)
+    if boxed in containers.inspect([boxed], call.run):
+        left.append(f"container {boxed}")
+    stopped = unit.active in STOPPED and not left
+    return stopped, {"stopped": stopped, "left": left, "active": unit.active}
+
+
+def kill(call: Call) -> dict[str, Any]:
+    """{epoch, unit} → {left}: ends every process of the unit at once, and its container."""
+    name = _name(call)
+    with call.work():
+        if processes.in_cgroup(units.show([name])[name].cgroup):
+            systemctl.do(["kill", "--signal=SIGKILL", "--", name], call.run)
+        boxed = containers.of_unit(name)
+        if boxed in containers.inspect([boxed], call.run):
+            containers.remove(boxed, call.run)
+        return {"left": _gone(call, name)[1]["left"]}
+
+
+def wait(call: Call) -> dict[str, Any]:
+    """{unit, until: active|inactive, timeout, epoch} → the unit's facts, {reached, log: its last line}.
+
+    Ends early when the unit has failed: it will not become active by waiting.
+    """
+    name, wanted = _name(call), call.params.text("until")
+    if wanted not in ("active", "inactive"):
+        raise UsageError(f"unit.wait: parameter until: must be active or inactive, found {wanted!r}")
+    if call.params.maybe_whole("epoch") is not None:
+        call.operation.renew(call.params.whole("epoch", 1))
+    seen: dict[str, Any] = call.until(lambda: _state(call, name, wanted))
+    return {**seen, "log": systemctl.last_line(name, call.run)}
+
+
+def _state(call: Call, name: str, wanted: str) -> tuple[bool, dict[str, Any]]:
+    unit = units.show([name])[name]
+    reached = unit.active == "active" if wanted == "active" else _gone(call, name)[0]
+    return reached or unit.active == "failed", {**unit.as_json(), "reached": reached}

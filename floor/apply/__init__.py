@@ -1,0 +1,1 @@
+"""How floor reaches a box, and how floor itself gets there."""

@@ -1,0 +1,19 @@
+"""A transport for each managed box of a configuration."""
+
+from __future__ import annotations
+
+from floor.apply.ssh import SshTransport
+from floor.apply.transport import LocalTransport, Transport
+from floor.config.model import Config
+
+LOCAL = "local"  # the destination that means this very machine
+
+
+def open_to(box: str, destination: str) -> Transport:
+    """Given a box's name and its destination, return how to reach it."""
+    return LocalTransport(box) if destination == LOCAL else SshTransport(box, destination)
+
+
+def connect(config: Config) -> dict[str, Transport]:
+    """Return a transport by name for each managed box; nothing is connected before the first call."""
+    return {name: open_to(name, config.destination(name)) for name, box in config.boxes.items() if box.managed}

@@ -1,0 +1,117 @@
+"""Whose turn it is on this box, decided from the record alone: no clock and no file is touched here.
+
+The record: {epoch, verb, target, config, by: {user, host, pid, started}, state, until: {boot, monotonic}, lease}.
+`until` is a lease on this box's own boot id and monotonic clock; times are never compared between boxes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from floor.errors import BusyError, RefusedError
+
+LEASE = 90.0  # seconds; each call of the holder renews it
+LIVE = "live"
+ENDS = ("done", "failed", "aborted")
+
+Record = dict[str, Any]
+
+
+class HeldError(BusyError):
+    """Another operation holds this box. `record` tells who, what for and since when."""
+
+    def __init__(self, message: str, record: Mapping[str, Any]) -> None:
+        super().__init__(message)
+        self.record = dict(record)
+
+
+@dataclass(frozen=True)
+class Now:
+    """This box's clock: which boot it is, and the seconds that its monotonic clock shows."""
+
+    boot: str
+    monotonic: float
+
+
+def live(record: Mapping[str, Any] | None, now: Now) -> bool:
+    """Whether the record is held: not ended, of this boot, and its lease has not run out."""
+    if record is None or record["state"] != LIVE:
+        return False
+    until = record["until"]
+    return bool(until["boot"] == now.boot and now.monotonic < until["monotonic"])
+
+
+def take(record: Mapping[str, Any] | None, wanted: Mapping[str, Any], now: Now) -> Record:
+    """Given the record and {epoch, verb, target, config, by, takeover, lease}, return the record that must replace it.
+
+    A live lease is taken over only when `takeover` names its epoch and user and host are the holder's own: they alone
+    can tell that its process is dead. Raises HeldError while another holds it, RefusedError unless the epoch rises.
+    """
+    epoch = wanted["epoch"]
+    if record is not None:
+        if live(record, now) and not _may_take_over(record, wanted):
+            raise HeldError(f"held by {words(record)}", record)
+        if epoch <= record["epoch"]:
+            raise RefusedError(f"epoch {epoch} is not above {record['epoch']}, the last one this box has seen")
+    fresh = {key: wanted.get(key) for key in ("epoch", "verb", "target", "config", "by")}
+    return renewed({**fresh, "state": LIVE, "lease": float(wanted.get("lease") or LEASE)}, now)
+
+
+def _may_take_over(record: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    holder, taker = record["by"], wanted["by"]
+    same = all(holder.get(key) == taker.get(key) for key in ("user", "host"))
+    return same and wanted.get("takeover") == record["epoch"]
+
+
+def renewed(record: Mapping[str, Any], now: Now) -> Record:
+    """Given a record, return it with its lease running from now."""
+    return {**record, "until": {"boot": now.boot, "monotonic": now.monotonic + record["lease"]}}
+
+
+def held(record: Mapping[str, Any] | None, epoch: int, now: Now) -> Record:
+    """Given the epoch of a caller, return the record that it holds.
+
+    Raises HeldError when a live operation of another epoch holds the box, RefusedError when nobody or only a lease that
+    ran out does: what was taken out may have returned since, so the caller has to look and plan again.
+    """
+    if record is not None and live(record, now):
+        if record["epoch"] == epoch:
+            return dict(record)
+        raise HeldError(f"epoch {epoch} does not hold this box: held by {words(record)}", record)
+    if record is None:
+        raise RefusedError(
+            f"epoch {epoch} does not hold this box: no operation was ever recorded; take the epoch first"
+        )
+    if record["epoch"] == epoch and record["state"] == LIVE:
+        raise RefusedError(f"epoch {epoch} has lost this box: its lease ran out; run the command again to resume")
+    what = "was abandoned" if record["state"] == LIVE else f"ended {record['state']}"
+    raise RefusedError(
+        f"epoch {epoch} does not hold this box: the last operation was epoch {record['epoch']} and {what}"
+    )
+
+
+def ended(record: Mapping[str, Any], state: str) -> Record:
+    """Given a held record, return it ended as `done`, `failed` or `aborted`."""
+    if state not in ENDS:
+        raise RefusedError(f"state {state!r}: an operation ends as one of {', '.join(ENDS)}")
+    return {**record, "state": state}
+
+
+def words(record: Mapping[str, Any]) -> str:
+    """The holder in words: verb, user, host, process, epoch and since when."""
+    by = record["by"]
+    since = f" since {_when(by['started'])}" if by.get("started") else ""
+    return (
+        f"`{record['verb']}` of {by.get('user', '?')}@{by.get('host', '?')} "
+        f"(process {by.get('pid', '?')}, epoch {record['epoch']}){since}"
+    )
+
+
+def _when(started: Any) -> str:
+    """Unix seconds of the holder's own clock, to read; anything else as it came."""
+    if not isinstance(started, int | float):
+        return str(started)
+    return datetime.fromtimestamp(started, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

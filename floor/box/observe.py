@@ -1,0 +1,117 @@
+"""Everything a planner needs to know of this box, in one answer. Looks, and changes nothing."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from floor.box import containers, facts, files, paths, processes, releases, secrets, units
+from floor.box.command import Run, run
+from floor.box.operation import Operation
+from floor.errors import FloorError
+
+LAUNCH = "FLOOR_LAUNCH"  # what every process of ours carries: the digest of what it was started with
+
+
+def read(asked: Mapping[str, Any], root: Path = paths.ROOT, run: Run = run) -> dict[str, Any]:
+    """Given {"units": {name: {"env": [keys]}}, "files", "images", "paths", "read"}, return the whole observation.
+
+    Units that are ours and exist are told even when not asked for. Raises FloorError when systemd does not answer.
+    """
+    keys = {name: list((wish or {}).get("env", ())) for name, wish in (asked.get("units") or {}).items()}
+    ours = listed_units(root, run)
+    found = secrets.read(root)
+    return {
+        "facts": facts.read(run, root),
+        "release": releases.current(root),
+        "mode": _text(paths.MODE, root),
+        "operation": Operation(root).read(),
+        "config": text(str(paths.CONFIG), root),
+        "configs": document(paths.CONFIG_HISTORY, root) or [],
+        "files": {path: files.look(path, root) for path in asked.get("files") or ()},
+        "texts": {path: text(path, root) for path in asked.get("read") or ()},
+        "owned": files.listed(root),
+        "units": seen_units({**{name: [] for name in ours}, **keys}, run),
+        "images": _images(asked.get("images") or (), run),
+        "paths": {path: paths.under(root, path).exists() for path in asked.get("paths") or ()},
+        "listening": processes.listening(),
+        "drains": document(paths.DRAINS, root) or {},
+        "pool": document(paths.POOL_STATE, root),
+        "secrets": secrets.fingerprint(found),
+    }
+
+
+def listed_units(root: Path = paths.ROOT, run: Run = run) -> list[str]:
+    """Return the units that are ours: those with a file here, and those that systemd still holds loaded."""
+    folder = paths.under(root, paths.UNITS)
+    on_disk = {place.name for kind in ("service", "target", "timer") for place in folder.glob(f"floor*.{kind}")}
+    result = run(["systemctl", "list-units", "--all", "--plain", "--no-legend", "--no-pager", "floor*"])
+    loaded = {words[0] for line in result.out.splitlines() if (words := line.split())}
+    return sorted(on_disk | {name for name in loaded if name.endswith((".service", ".target", ".timer"))})
+
+
+def seen_units(keys: Mapping[str, Iterable[str]], run: Run = run) -> dict[str, dict[str, Any]]:
+    """Given unit names and the variables to tell of each, return what systemd, /proc and docker say of them."""
+    shown = units.show(list(keys))
+    boxed = _containers([containers.of_unit(name) for name in keys], run)
+    to_unix = time.time() - time.monotonic()
+    answer = {}
+    for name, unit in shown.items():
+        young = [at for pid in _children(unit.main_pid) if (at := processes.started(pid)) is not None]
+        answer[name] = {
+            **unit.as_json(),
+            "argv": processes.argv(unit.main_pid) if unit.main_pid else [],
+            "env": processes.environ(unit.main_pid, [LAUNCH, *keys[name]]) if unit.main_pid else {},
+            "left": processes.in_cgroup(unit.cgroup),
+            "container": boxed.get(containers.of_unit(name)),
+            "main_started": unit.started + to_unix if unit.started is not None and unit.main_pid else None,
+            "youngest_child": max(young, default=None),
+        }
+    return answer
+
+
+def _children(pid: int) -> list[int]:
+    return processes.children(pid) if pid else []
+
+
+def _containers(names: list[str], run: Run) -> dict[str, dict[str, Any]]:
+    try:
+        return containers.inspect(names, run)
+    except FloorError as error:  # a dead docker must not hide the rest of the box; its units tell the reason
+        return {name: {"id": None, "image": None, "error": str(error)} for name in names}
+
+
+def _images(references: Iterable[str], run: Run) -> dict[str, str | None]:
+    try:
+        return containers.images(references, run)
+    except FloorError:  # told by facts.docker_error
+        return dict.fromkeys(references)
+
+
+def text(path: str, root: Path = paths.ROOT) -> str | None:
+    """Return a file's text, None where there is none. Secrets are not told."""
+    if Path(path).is_relative_to(paths.SECRETS) or ".." in Path(path).parts:
+        return None
+    try:
+        return paths.under(root, path).read_text(errors="replace")
+    except OSError:
+        return None
+
+
+def _text(path: Path, root: Path) -> str | None:
+    found = text(str(path), root)
+    return found.strip() or None if found is not None else None
+
+
+def document(path: Path, root: Path = paths.ROOT) -> Any:
+    """Return what a JSON file of ours holds, None where there is none. Raises FloorError for one that is no JSON."""
+    found = text(str(path), root)
+    if found is None:
+        return None
+    try:
+        return json.loads(found)
+    except ValueError as error:
+        raise FloorError(f"{path}: is not JSON ({error}); look at it, then remove it or put it right") from None

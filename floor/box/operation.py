@@ -1,0 +1,144 @@
+"""The operation record of this box: read, taken, renewed and ended under a lock that dies with its process."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from floor.box import files, lease, paths
+from floor.box.lease import HeldError, Now, Record
+from floor.box.locked import mine
+from floor.errors import FloorError
+
+WAIT = 30.0  # seconds; the longest call of an agent that changes something takes 25
+
+
+def now() -> Now:
+    """This box's boot id and its monotonic clock, as the services read them too."""
+    return Now(Path("/proc/sys/kernel/random/boot_id").read_text().strip(), time.monotonic())
+
+
+class Operation:
+    """The record below `root`; `clock` gives the box's time, `sleep` passes it while a lock is held by another."""
+
+    def __init__(
+        self,
+        root: Path = paths.ROOT,
+        clock: Callable[[], Now] = now,
+        sleep: Callable[[float], None] = time.sleep,
+        owner: str | None = None,
+    ) -> None:
+        self._root, self._clock, self._sleep, self._owner = root, clock, sleep, owner or mine()
+
+    def read(self) -> Record | None:
+        """The record as it lies there, with "live" added; None before the first operation.
+
+        Raises FloorError when the file is no such record: nothing may change then until a person has looked.
+        """
+        place = paths.under(self._root, paths.OPERATION)
+        try:
+            record = json.loads(place.read_text())
+            return {**record, "live": lease.live(record, self._clock()), "boot": record["until"]["boot"]}
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError):
+            raise FloorError(
+                f"{paths.OPERATION}: is not an operation record; look at it, and remove it if no operation is running"
+            ) from None
+
+    def take(self, wanted: Mapping[str, Any]) -> Record:
+        """Given {epoch, verb, target, config, by, takeover, lease}, write and return the new record.
+
+        Waits until calls of the epoch before have ended: a call may outlive the process that sent it. Raises HeldError
+        and RefusedError as `lease.take` does, HeldError also when such a call is still at work after half a minute.
+        """
+        with self._locked(paths.LOCK, fcntl.LOCK_EX):
+            before = self._bare()
+            fresh = lease.take(before, wanted, self._clock())
+            try:
+                with self._locked(paths.WORK, fcntl.LOCK_EX):
+                    return self._write(fresh)
+            except TimeoutError:
+                raise HeldError("a call of the operation before is still at work on this box", before or {}) from None
+
+    def renew(self, epoch: int) -> Record:
+        """Run the lease of the holder from now. Raises as `lease.held` does."""
+        with self._locked(paths.LOCK, fcntl.LOCK_EX):
+            return self._renew(epoch)
+
+    def release(self, epoch: int, state: str) -> Record:
+        """End the holder's operation as `state`. Raises as `lease.held` and `lease.ended` do."""
+        with self._locked(paths.LOCK, fcntl.LOCK_EX):
+            held = lease.held(self._bare(), epoch, self._clock())
+            return self._write(lease.ended(held, state))
+
+    @contextmanager
+    def work(self, epoch: int) -> Iterator[Record]:
+        """Hold the box for one call that changes something: nobody else takes it until the call has ended."""
+        with self._locked(paths.LOCK, fcntl.LOCK_EX):
+            record = self._renew(epoch)
+            handle = self._lock(paths.WORK, fcntl.LOCK_SH)
+        try:
+            yield record
+        finally:
+            os.close(handle)
+
+    @contextmanager
+    def idle(self) -> Iterator[None]:
+        """Hold the box for one call outside of any operation. Raises HeldError while an operation holds it."""
+        with self._locked(paths.LOCK, fcntl.LOCK_EX):
+            record = self._bare()
+            if record is not None and lease.live(record, self._clock()):
+                raise HeldError(f"held by {lease.words(record)}", record)
+            handle = self._lock(paths.WORK, fcntl.LOCK_SH)
+        try:
+            yield
+        finally:
+            os.close(handle)
+
+    def _renew(self, epoch: int) -> Record:
+        now = self._clock()
+        return self._write(lease.renewed(lease.held(self._bare(), epoch, now), now))
+
+    def _bare(self) -> Record | None:
+        record = self.read()
+        return record and {key: value for key, value in record.items() if key not in ("live", "boot")}
+
+    def _write(self, record: Record) -> Record:
+        text = json.dumps(record, indent=1) + "\n"
+        files.write(paths.OPERATION, text, mode=0o644, owner=self._owner, root=self._root)
+        return {**record, "live": lease.live(record, self._clock()), "boot": record["until"]["boot"]}
+
+    @contextmanager
+    def _locked(self, path: Path, how: int) -> Iterator[None]:
+        handle = self._lock(path, how)
+        try:
+            yield
+        finally:
+            os.close(handle)
+
+    def _lock(self, path: Path, how: int) -> int:
+        place = paths.under(self._root, path)
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            handle = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise FloorError(f"{path}: cannot be locked: {error.strerror}; the agent runs as root") from None
+        waited = 0.0
+        while True:
+            try:
+                fcntl.flock(handle, how | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if waited >= WAIT:
+                    os.close(handle)
+                    raise TimeoutError(f"{path}: held by another call of the agent for over {WAIT:g} s") from None
+            else:
+                return handle
+            self._sleep(0.05)
+            waited += 0.05
