@@ -84,7 +84,9 @@ async def _exchange(client: httpx.AsyncClient, target: Target, request: Request,
     ) as response:
         progress.connected = True
         progress.status = response.status_code
-        async for chunk in response.aiter_raw():
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise httpx.RemoteProtocolError("compressed, though it was asked not to")  # could grow beyond any bound
+        async for chunk in response.aiter_bytes():
             progress.body += chunk[: request.limit - len(progress.body)]
             if len(progress.body) >= request.limit:
                 progress.cut = True
@@ -116,7 +118,7 @@ def _fault(error: Exception, progress: _Progress) -> tuple[Fault, str]:
         return Fault.UNREACHABLE, f"no connection: {_plain(reasons[-1] if reasons else str(error)) or 'timed out'}"
     text = str(error)
     if isinstance(error, httpx.ProtocolError) and "disconnected" not in text and "closed connection" not in text:
-        return Fault.NOT_HTTP, f"the answer is not HTTP ({_plain(text)})"
+        return Fault.NOT_HTTP, f"no HTTP answer that can be read ({_plain(text)})"
     if progress.status is None:
         return Fault.DROPPED, "connection accepted, then closed without an answer"
     return Fault.DROPPED, f"began to answer {progress.status}, then closed the connection"

@@ -64,6 +64,7 @@ def _seconds(text: str) -> float:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="python -m floor.healthcheck",
+        allow_abbrev=False,  # --key would be --key-file, and a key on the command line its argument
         description="Ask one engine, directly, whether it is alive, ready and generating.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

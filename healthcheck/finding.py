@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .history import History
+from .history import History, Proof
 from .sample import Answer, Fault, Generation, Sample
 from .target import Target
 from .verdict import Level, Reason
@@ -57,6 +57,8 @@ def _unready(target: Target, history: History, sample: Sample) -> Finding | None
     if not health.whole or not models.whole:
         missing = models if health.whole else health
         return _at_least_alive(history), Reason.SLOW, f"{missing}, while other requests were answered"
+    if sample.metrics.fault is not None and history.load is not None:
+        return _at_least_alive(history), Reason.SLOW, f"{sample.metrics}, while other requests were answered"
     if models.status == 429:
         return _at_least_alive(history), Reason.SLOW, str(models)
     if sample.served is None:
@@ -99,7 +101,8 @@ def _working(target: Target, history: History, at: float) -> Finding:
     sample = history.sample
     load = None if sample is None else sample.load
     in_flight = None if load is None else load.in_flight
-    quiet = 0.0 if history.quiet_since is None else at - history.quiet_since
+    # Up to the last counts: of the time since nothing is known.
+    quiet = 0.0 if history.quiet_since is None else max(0.0, history.load_at - history.quiet_since)
     held = "" if load is None or not in_flight else f"running {load.running:.0f}, waiting {load.waiting:.0f}"
     if quiet > target.stall:
         text = f"{held or 'it holds requests'}, and nothing has moved for {quiet:.0f} s (limit {target.stall:g} s)"
@@ -112,10 +115,10 @@ def _working(target: Target, history: History, at: float) -> Finding:
         if in_flight:
             return Level.READY, Reason.PREFILLING, f"{held}: busy, but no token seen yet"
         return Level.READY, Reason.UNPROVEN, f"lists {target.model}, but was not seen to generate yet"
-    return _generating(target, history, history.proof.words, held if quiet > target.probe_timeout else "", quiet)
+    return _generating(target, history, history.proof, held if quiet > target.probe_timeout else "", quiet, at)
 
 
-def _generating(target: Target, history: History, proof: str, stuck: str, quiet: float) -> Finding:
+def _generating(target: Target, history: History, proof: Proof, stuck: str, quiet: float, at: float) -> Finding:
     """It generates: how well? `stuck` is what it holds while nothing moves."""
     slow = _too_slow(target, history.measured)
     if slow is not None:
@@ -127,7 +130,8 @@ def _generating(target: Target, history: History, proof: str, stuck: str, quiet:
     if health is not None and health.seconds > target.probe_timeout / 2:
         text = f"{health.asked} took {health.seconds:.2f} s of the {target.probe_timeout:g} s it may take"
         return Level.GENERATES, Reason.SLOW, text
-    return Level.GENERATES, Reason.OK, f"generates, {proof}"
+    age = at - proof.at
+    return Level.GENERATES, Reason.OK, f"generates, {proof.words}" + (f", {age:.0f} s ago" if age >= 1 else "")
 
 
 def _too_slow(target: Target, measured: Generation | None) -> str | None:

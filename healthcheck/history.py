@@ -66,10 +66,8 @@ def after_look(history: History, target: Target, sample: Sample) -> History:
     if Fault.TIMED_OUT in faults:
         since = sample.began if history.silent_since is None else history.silent_since
         return replace(history, sample=sample, silent_since=since)
-    if faults <= {Fault.REFUSED, Fault.DROPPED}:
-        return History(sample=sample, failures=history.failures, verdict=history.verdict)
-    # Out of sight: it may be the same process when it is back, but it has to show again that it works.
-    return replace(history, sample=sample, proof=None, failed=None, failing_since=None, silent_since=None)
+    # Gone, or out of sight: even if it is the same process when it is back, it has to show again that it works.
+    return History(sample=sample, failures=history.failures, verdict=history.verdict)
 
 
 def after_generation(history: History, generation: Generation) -> History:
@@ -136,17 +134,19 @@ def _after_load(history: History, sample: Sample) -> History:
     if load is None:
         return history
     before, since = history.load, history.load_at
+    # Only between two looks in a row: over a gap the tokens may be from its beginning, before the engine died.
+    in_a_row = history.sample is not None and history.sample.at == since
     history = replace(history, load=load, load_at=sample.at)
     moved = before is not None and _moved(before, load)
-    made = 0.0 if before is None else _grown(before.generated, load.generated)
-    answered = 0.0 if before is None else _grown(before.finished, load.finished)
+    made = _grown(before.generated, load.generated) if before is not None and in_a_row else 0.0
+    answered = _grown(before.finished, load.finished) if before is not None and in_a_row else 0.0
     if moved:
         history = replace(history, progress_at=sample.at)
         if history.failed is not None and history.failed.answer.fault is Fault.TIMED_OUT:
             history = replace(history, failed=None, failing_since=None)
     if made or answered:
         what = _count(int(made), "token") if made else _count(int(answered), "request") + " answered"
-        words = f"{what} in the last {sample.at - since:.1f} s of its own work"
+        words = f"{what} of its own work within {sample.at - since:.1f} s"
         history = replace(history, proof=Proof(sample.at, words), failed=None, failing_since=None)
     if not load.in_flight:
         return replace(history, quiet_since=None)

@@ -1,0 +1,120 @@
+"""What is read from the answers of real engines, and from nonsense."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from floor.errors import FloorError
+from floor.healthcheck.dialects import find, openai
+
+CASES = Path(__file__).parents[2] / "cases"
+
+
+def body(path: str) -> bytes:
+    """The body of a captured answer, with or without its HTTP head."""
+    content = (CASES / path).read_bytes()
+    if not content.startswith(b"HTTP/"):
+        return content
+    return content.replace(b"\r\n", b"\n").split(b"\n\n", 1)[1]
+
+
+def test_an_unknown_dialect_names_the_known_ones() -> None:
+    with pytest.raises(FloorError) as caught:
+        find("tgi")
+    assert str(caught.value) == "unknown dialect 'tgi'; known: vllm"
+
+
+def test_model_lists_of_real_engines() -> None:
+    """Names and aliases, each once."""
+    assert openai.served(body("vllm/models.json")) == ("flagship",)
+    assert openai.served(body("llamacpp/models.json")) == ("gemma-270m.gguf",)
+
+
+def test_an_error_is_no_model_list() -> None:
+    assert openai.served(body("llamacpp/models_while_loading.json")) is None
+    assert openai.served(body("vllm/unauthorized.txt")) is None
+
+
+def test_a_reasoning_answer_without_text_has_tokens() -> None:
+    """The captured answer's content is empty and its usage says 8."""
+    assert b'"content":""' in body("vllm/chat.txt")
+    assert openai.tokens(body("vllm/chat.txt")) == 8
+    assert openai.tokens(body("llamacpp/chat.txt")) == 12
+
+
+def test_the_engines_own_words() -> None:
+    """vLLM and llama.cpp nest them differently."""
+    assert openai.error(body("vllm/unauthorized.txt")) == "Unauthorized"
+    assert openai.error(body("vllm/wrong_model.txt")) == "The model `nope` does not exist. Valid aliases: flagship."
+    assert openai.error(body("llamacpp/unauthorized_401.json")) == "Invalid API Key"
+
+
+def test_loading_is_what_the_engine_calls_so() -> None:
+    loading = find("vllm").loading
+    assert loading(503, body("llamacpp/health_loading_503.json"))
+    assert not loading(503, b"")
+    assert not loading(200, b"Loading model")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"<html>",
+        b"[]",
+        b"null",
+        b'{"data":null}',
+        b'{"data":[1]}',
+        b'{"data":[{"id":5}]}',
+        b'{"data":[{"name":"x"}]}',
+        b"\xff",
+        b"[" * 100_000,
+        b'{"data":' + b"9" * 5000 + b"}",
+    ],
+)
+def test_no_model_list(content: bytes) -> None:
+    assert openai.served(content) is None
+
+
+@pytest.mark.parametrize("usage", ["null", "5", "{}", '{"completion_tokens":true}', '{"completion_tokens":"1"}'])
+def test_no_count_of_tokens(usage: str) -> None:
+    """A count that is no whole number from 0 up is none."""
+    assert openai.tokens(b'{"usage":%s}' % usage.encode()) is None
+    assert openai.tokens(b'{"usage":{"completion_tokens":-1}}') is None
+
+
+def test_an_empty_list_is_a_list() -> None:
+    assert openai.served(b'{"data":[]}') == ()
+
+
+def test_one_token_is_asked_in_chat_first() -> None:
+    """A model without a chat template refuses the first; nothing that only vLLM knows is in a request for one token."""
+    first, second = openai.generations("flagship", 1)
+    assert first == (
+        "/v1/chat/completions",
+        {
+            "model": "flagship",
+            "max_tokens": 1,
+            "temperature": 0,
+            "stream": False,
+            "messages": [{"role": "user", "content": "Hi"}],
+        },
+    )
+    assert second[0] == "/v1/completions"
+    assert second[1]["prompt"] == "Hi"
+
+
+def test_a_speed_is_measured_over_all_its_tokens() -> None:
+    """The model may not stop at the first one."""
+    assert all(request["ignore_eos"] is True for _, request in openai.generations("flagship", 16))
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_raise(content: bytes) -> None:
+    openai.served(content)
+    openai.tokens(content)
+    openai.error(content)
