@@ -1,6 +1,6 @@
-"""The simulated engine: speaks vLLM's dialect without a GPU, and can break in every way a real one does.
+"""The simulated engine: vLLM's dialect without a GPU, able to break in every way a real one does.
 
-`run(argv)` is what `floor sim` and `python -m floor.sim` call. `floor.sim.process.SimulatedEngine` starts one for a test.
+`run(argv)` is what `floor sim` and `python -m floor.sim` call. `floor.sim.process.SimulatedEngine` starts one for tests.
 """
 
 from __future__ import annotations

@@ -7,14 +7,14 @@ import sys
 from collections.abc import Sequence
 
 from floor.errors import FloorError
-from floor.sim import arguments
+from floor.sim import arguments, usage
 from floor.sim.settings import VERSION
 
 
 def main(argv: Sequence[str]) -> int:
     """See `floor.sim.run`."""
     if "--help" in argv or "-h" in argv:
-        sys.stdout.write(arguments.help_text())
+        sys.stdout.write(usage.help_text())
         return 0
     if "--version" in argv:
         sys.stdout.write(f"{VERSION}\n")

@@ -7,22 +7,20 @@ from typing import Any
 
 from floor.sim import control
 from floor.sim.asking import Refusal
-from floor.sim.exchange import Exchange, Gone, Receive, Reply, Send
+from floor.sim.exchange import VARY, Exchange, Gone, Receive, Reply, Send
 from floor.sim.generate import broken
 from floor.sim.journal import Entry
-from floor.sim.routes import ADMIN_ROUTES, ROUTES, Route
+from floor.sim.routes import find
 from floor.sim.simulator import Simulator
 
 # vLLM leaves these out of its http_… families.
 UNCOUNTED = ("/metrics", "/health", "/load", "/ping", "/version", "/server_info")
-LOADING = {"error": {"message": "Loading model", "type": "unavailable_error", "code": 503}}
+LOADING = {"message": "Loading model", "type": "unavailable_error", "code": 503}  # llama.cpp's words
 
 
 class App:
     def __init__(self, sim: Simulator) -> None:
         self.sim = sim
-        admin = sim.settings.simulation.admin_routes
-        self.routes: Mapping[str, Route] = ROUTES | ADMIN_ROUTES if admin else ROUTES
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         """ASGI 3; HTTP only."""
@@ -47,31 +45,26 @@ class App:
         entry.host = exchange.header(b"host")
         entry.framing = exchange.header(b"transfer-encoding") or exchange.header(b"content-length")
         self.sim.load += 1
-        entry.outcome = "left"
         try:
             body = await exchange.body()
             entry.took(body)
-            await self._faults(exchange, entry)
+            await self._faults(exchange)
             await self._route(exchange, body, entry)
-            entry.outcome = "answered"
         except Refusal as refusal:
             await exchange.reply(Reply.json({"error": refusal.error}, refusal.status))
-            entry.outcome = "answered"
         finally:
             self.sim.load -= 1
-            entry.status = exchange.status
+            entry.status, entry.outcome = exchange.status, exchange.outcome
             self._count(exchange, self.sim.now() - started)
 
-    async def _faults(self, exchange: Exchange, entry: Entry) -> None:
-        """Faults that meet any request. Those that leave it unanswered raise Gone."""
+    async def _faults(self, exchange: Exchange) -> None:
+        """Faults that meet any request. Raises Refusal where one is the answer, Gone where there is to be none."""
         sim = self.sim
         if not sim.ready or sim.strike("loading"):
-            await exchange.reply(Reply.json(LOADING, 503))
-            raise Gone
+            raise Refusal(503, LOADING)
         if late := sim.strike("slow-headers"):
             exchange.delay = late.number("seconds")
         if sim.strike("drop"):
-            entry.outcome = "cut"
             await exchange.cut()
         if sim.strike("hang"):
             exchange.watch()
@@ -86,18 +79,16 @@ class App:
         if not self._may(exchange):
             await exchange.reply(Reply.json({"error": "Unauthorized"}, 401, headers=()))
             return
-        route = self.routes.get(exchange.path)
+        found = find(exchange.path, self.sim.settings.simulation.admin_routes)
         if exchange.method == "OPTIONS" and exchange.header(b"origin"):
             await exchange.reply(Reply(200, b"OK", "text/plain; charset=utf-8"))
-        elif route is None:
+        elif found is None:
             await exchange.reply(Reply.json({"detail": "Not Found"}, 404))
-        elif exchange.method not in route.methods:
-            allow = (b"allow", ", ".join(route.methods).encode())
-            await exchange.reply(
-                Reply.json({"detail": "Method Not Allowed"}, 405, headers=(allow, (b"vary", b"Origin")))
-            )
+        elif exchange.method not in found[1].methods:
+            allow = (b"allow", ", ".join(found[1].methods).encode())
+            await exchange.reply(Reply.json({"detail": "Method Not Allowed"}, 405, headers=(allow, *VARY)))
         else:
-            await route.handler(self.sim, exchange, body, entry)
+            await found[1].handler(self.sim, exchange, body, entry)
 
     def _may(self, exchange: Exchange) -> bool:
         """vLLM asks for its key on /v1 paths only, known or not."""
@@ -113,7 +104,8 @@ class App:
         if exchange.path in UNCOUNTED or exchange.status is None:
             return
         stats, method = self.sim.stats, exchange.method
-        handler = exchange.path if exchange.path in self.routes else "none"
+        found = find(exchange.path, self.sim.settings.simulation.admin_routes)
+        handler = found[0] if found else "none"
         stats.count("http_requests_total", handler=handler, method=method, status=f"{exchange.status // 100}xx")
         stats.observe("http_request_size_bytes", float(exchange.header(b"content-length") or 0), handler=handler)
         stats.observe("http_response_size_bytes", float(exchange.sent_bytes or 0), handler=handler)

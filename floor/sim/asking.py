@@ -14,12 +14,17 @@ from floor.sim.wording import count_tokens, natural_length, split_tokens, words
 
 
 class Refusal(Exception):  # noqa: N818  # an HTTP answer, not an error of this program
-    """The request gets this answer instead of a generation: a status and OpenAI's error object's fields."""
+    """The request gets this answer instead of what it asked for: a status and OpenAI's error object."""
 
-    def __init__(self, status: int, message: str, kind: str, param: str | None) -> None:
-        super().__init__(message)
+    def __init__(self, status: int, error: Mapping[str, object]) -> None:
+        super().__init__(error["message"])
         self.status = status
-        self.error = {"message": message, "type": kind, "param": param, "code": status}
+        self.error = error
+
+
+def refusal(status: int, message: str, kind: str, param: str | None = None) -> Refusal:
+    """A refusal as vLLM words it: all four fields, the code being the status."""
+    return Refusal(status, {"message": message, "type": kind, "param": param, "code": status})
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,7 @@ def read_json(body: bytes) -> dict[str, Any]:
         }
         raise _invalid(detail) from None
     except UnicodeDecodeError:
-        raise Refusal(400, "There was an error parsing the body", "Bad Request", None) from None
+        raise refusal(400, "There was an error parsing the body", "Bad Request", None) from None
     if not isinstance(content, dict):
         kind = type(content).__name__
         message = "Input should be a valid dictionary"
@@ -71,7 +76,7 @@ def read_json(body: bytes) -> dict[str, Any]:
 
 
 def _invalid(detail: Mapping[str, object]) -> Refusal:
-    return Refusal(400, f"1 validation error:\n  {dict(detail)!r}", "Bad Request", str(detail["loc"]))
+    return refusal(400, f"1 validation error:\n  {dict(detail)!r}", "Bad Request", str(detail["loc"]))
 
 
 def _missing(name: str, content: Mapping[str, object]) -> Refusal:
@@ -106,7 +111,7 @@ def _check_model(content: Mapping[str, Any], served: tuple[str, ...]) -> None:
     model = content.get("model")
     if model is not None and model not in served:
         message = f"The model `{model}` does not exist. Valid aliases: {', '.join(served)}."
-        raise Refusal(404, message, "NotFoundError", "model")
+        raise refusal(404, message, "NotFoundError", "model")
 
 
 def _message_text(message: object) -> str:
@@ -130,12 +135,12 @@ def _call(content: Mapping[str, Any], settings: Settings, text: str) -> Call | N
     choice = content.get("tool_choice", "auto")
     if offered and choice == "auto" and not settings.auto_tools:
         message = '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
-        raise Refusal(400, message, "BadRequestError", None)
+        raise refusal(400, message, "BadRequestError", None)
     try:
         function = tools.choose(offered, choice, text)
     except KeyError:
         message = "The tool specified in `tool_choice` does not match any of the specified `tools`"
-        raise Refusal(400, message, "BadRequestError", "tool_choice") from None
+        raise refusal(400, message, "BadRequestError", "tool_choice") from None
     return None if function is None else Call(str(function.get("name")), tools.arguments(function))
 
 
@@ -202,7 +207,7 @@ def _whole(content: Mapping[str, Any], limit: object) -> int:
         message = "Input should be a valid integer"
         raise _invalid({"type": "int_type", "loc": f"body.{name}", "msg": message, "input": limit})
     if limit < 1:
-        raise Refusal(400, f"{name} must be at least 1, got {limit}.", "BadRequestError", name)
+        raise refusal(400, f"{name} must be at least 1, got {limit}.", "BadRequestError", name)
     return limit
 
 
@@ -212,7 +217,7 @@ def _too_long(longest: int) -> Refusal:
         f"{longest + 1} input tokens, which exceeds this limit even without any output tokens. Please reduce "
         f"the length of the input prompt. (parameter=input_tokens, value={longest + 1})"
     )
-    return Refusal(400, message, "BadRequestError", "input_tokens")
+    return refusal(400, message, "BadRequestError", "input_tokens")
 
 
 def _too_many(asked: int, longest: int, prompt: int) -> Refusal:
@@ -221,4 +226,4 @@ def _too_many(asked: int, longest: int, prompt: int) -> Refusal:
         f"{longest} tokens and your request has {prompt} input tokens ({asked} > {longest} - {prompt}). "
         f"(parameter=max_tokens, value={asked})"
     )
-    return Refusal(400, message, "BadRequestError", "max_tokens")
+    return refusal(400, message, "BadRequestError", "max_tokens")

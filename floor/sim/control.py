@@ -30,7 +30,9 @@ async def handle(sim: Simulator, exchange: Exchange) -> None:
     """GET /sim/state, POST and DELETE /sim/faults. A wrong order gets 400 with the reason."""
     body = await exchange.body()
     try:
-        await exchange.reply(_answer(sim, exchange.method, exchange.path, body))
+        reply = _answer(sim, exchange.method, exchange.path, body)
+        await sim.doors.settled()
+        await exchange.reply(reply)
     except UsageError as error:
         await exchange.reply(Reply.json({"error": str(error)}, 400))
     except Refusal as refusal:
@@ -43,8 +45,7 @@ def _answer(sim: Simulator, method: str, path: str, body: bytes) -> Reply:
     if (method, path) == ("POST", "/sim/faults"):
         order = read_json(body)
         if "clear" in order:
-            kind = order["clear"]
-            sim.clear(None if kind is True else str(kind))
+            sim.clear(None if order["clear"] is True else faults.known(str(order["clear"])))
         else:
             sim.put(_fault(order))
         return Reply.json({"faults": sim.faults.names(sim.now())})

@@ -45,6 +45,8 @@ class Exchange:
     send: Send
     cut_connection: Callable[[], None]
     delay: float = 0.0
+    was_cut: bool = False
+    complete: bool = False
     status: int | None = None
     sent_bytes: int | None = None
     _watch: asyncio.Task[None] | None = None
@@ -95,33 +97,58 @@ class Exchange:
         await self.start(reply.status, (length, *kind, *reply.headers))
         self.sent_bytes = len(reply.body)
         await self.send({"type": "http.response.body", "body": reply.body})
+        self.complete = True
 
     async def start(self, status: int, headers: Headers) -> None:
         """Send the status and headers, late if a fault says so."""
         if self.delay:
-            await asyncio.sleep(self.delay)
+            await self._wait(self.delay)
         self.status = status
         origin = self.header(b"origin")
         allowed: Headers = ((b"access-control-allow-origin", b"*"),) if origin and status != 401 else ()
         await self.send({"type": "http.response.start", "status": status, "headers": [*headers, *allowed]})
 
+    async def _wait(self, seconds: float) -> None:
+        """Let `seconds` pass. Raises Gone when the client leaves meanwhile."""
+        if self._watch is None:
+            self.watch()
+        try:
+            await asyncio.wait_for(self._left.wait(), seconds)
+        except TimeoutError:
+            return
+        raise Gone
+
     async def start_events(self) -> None:
         """Begin a stream of server-sent events."""
         await self.start(200, ((b"content-type", b"text/event-stream; charset=utf-8"), *VARY))
 
-    async def write(self, body: bytes, more: bool = True) -> None:
-        """A piece of a stream; the last one with `more` false. Raises Gone when the client has left."""
+    async def write(self, body: bytes) -> None:
+        """A piece of a stream; nothing is sent for an empty one. Raises Gone when the client has left."""
         if self._left.is_set():
             raise Gone
-        await self.send({"type": "http.response.body", "body": body, "more_body": more})
+        if body:
+            await self.send({"type": "http.response.body", "body": body, "more_body": True})
+
+    async def end(self) -> None:
+        """End a stream, whole."""
+        await self.send({"type": "http.response.body", "body": b""})
+        self.complete = True
 
     async def cut(self) -> None:
         """Close the connection as it stands, and end this request: raises Gone."""
+        self.was_cut = True
         self.cut_connection()
         if self._watch is None:
             self.watch()
         await self.left()
         raise Gone
+
+    @property
+    def outcome(self) -> str:
+        """answered; cut (here, by a fault); or left: the client went away, or a shutdown closed its connection."""
+        if self.was_cut:
+            return "cut"
+        return "answered" if self.complete else "left"
 
     def close(self) -> None:
         """Stop watching. The answer is out, or never will be."""

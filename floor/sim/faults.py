@@ -49,11 +49,16 @@ class Fault:
         return self.number("for")
 
 
-def make(kind: str, given: Mapping[str, object] | None = None) -> Fault:
-    """A fault with every setting filled in. Raises UsageError for an unknown kind, setting or value."""
+def known(kind: str) -> str:
+    """`kind` itself. Raises UsageError when there is no such fault."""
     if kind not in KINDS:
         raise UsageError(f"fault {kind!r}: no such fault; write one of {', '.join(sorted(KINDS))}")
-    defaults: dict[str, Value] = {**KINDS[kind], "for": 0.0, "times": 0}
+    return kind
+
+
+def make(kind: str, given: Mapping[str, object] | None = None) -> Fault:
+    """A fault with every setting filled in. Raises UsageError for an unknown kind, setting or value."""
+    defaults: dict[str, Value] = {**KINDS[known(kind)], "for": 0.0, "times": 0}
     options = dict(defaults)
     for name, value in (given or {}).items():
         if name not in defaults:

@@ -16,7 +16,7 @@ class Entry:
     path: str
     at: float
     sha256: str = ""
-    bytes: int = 0
+    size: int = 0
     host: str | None = None
     framing: str | None = None
     status: int | None = None
@@ -25,7 +25,7 @@ class Entry:
 
     def took(self, body: bytes) -> None:
         self.sha256 = sha256(body).hexdigest()
-        self.bytes = len(body)
+        self.size = len(body)
 
 
 @dataclass

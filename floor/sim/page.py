@@ -100,7 +100,7 @@ def _samples(name: str, kind: str, own: Labels, shown: Labels, snapshot: Snapsho
     stats = snapshot.stats
     if kind in ("histogram", "summary"):
         yield from _histogram(name, kind, stats.histograms.get((name, own)), shown, stats.bounds[name])
-    elif (name, own) in stats.counters or name.startswith(("vllm:", "http_")) and kind == "counter":
+    elif kind == "counter" and name.startswith(("vllm:", "http_")):
         yield _line(name, shown, stats.counters.get((name, own), 0.0))
     else:
         yield _line(name, shown, _gauge(name, dict(own), snapshot))
@@ -129,7 +129,7 @@ def _gauge(name: str, own: Mapping[str, str], snapshot: Snapshot) -> float:
         }[name]
     if name.startswith("python_gc"):
         key = name.removeprefix("python_gc_").removeprefix("objects_").removesuffix("_total")
-        return gc.get_stats()[int(own["generation"])][key]
+        return float(gc.get_stats()[int(own["generation"])][key])
     if name == "python_info":
         return 1
     return snapshot.started if name == "process_start_time_seconds" else _process()[name]

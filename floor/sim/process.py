@@ -139,7 +139,7 @@ class SimulatedEngine:
     def state(self) -> dict[str, Any]:
         """pid, ready, running, waiting, finished, aborted, faults, `paths` (count of each METHOD /path), and `posts`.
 
-        A post has path, sha256 of its body, bytes, host, framing (content-length or "chunked"), status, tokens
+        A post has path, sha256 of its body, size, host, framing (content-length or "chunked"), status, tokens
         generated, and outcome: open, answered, left (the client went away or was cut off by a shutdown), cut (a fault).
         Raises OSError when the process does not run.
         """
@@ -148,7 +148,7 @@ class SimulatedEngine:
     def _ask(self, method: str, path: str, order: Mapping[str, object] | None = None) -> dict[str, Any]:
         body = None if order is None else json.dumps(order).encode()
         url = f"http://127.0.0.1:{self.control_port}{path}"
-        request = urllib.request.Request(url, data=body, method=method)  # noqa: S310  # our own http address
+        request = urllib.request.Request(url, data=body, method=method)
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
             with opener.open(request, timeout=30) as answer:

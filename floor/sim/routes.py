@@ -3,73 +3,37 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from floor.sim import generate, page, shapes
-from floor.sim.asking import read_json
+from floor.sim import dialects, generate, page, shapes
+from floor.sim.asking import read_json, refusal
 from floor.sim.exchange import Exchange, Reply
+from floor.sim.generate import Handler
 from floor.sim.journal import Entry
 from floor.sim.settings import VERSION
 from floor.sim.simulator import Simulator
 from floor.sim.wording import count_tokens, words
-
-Handler = Callable[[Simulator, Exchange, bytes, Entry], Awaitable[None]]
 
 
 @dataclass(frozen=True)
 class Route:
     methods: tuple[str, ...]
     handler: Handler
-    generates: bool = False
 
 
-def _fixed(content: object, status: int = 200) -> Handler:
+def _says(content: Callable[[Simulator], object]) -> Handler:
+    """A route that answers 200 with what `content` makes of the engine's state."""
+
     async def answer(sim: Simulator, exchange: Exchange, body: bytes, entry: Entry) -> None:  # noqa: ARG001
-        await exchange.reply(Reply.json(content, status))
+        await exchange.reply(Reply.json(content(sim)))
 
     return answer
 
 
-async def health(sim: Simulator, exchange: Exchange, body: bytes, entry: Entry) -> None:  # noqa: ARG001
-    await exchange.reply(Reply(200))
+def _does(change: Callable[[Simulator], None]) -> Handler:
+    """A route that does something and answers an empty 200."""
 
-
-async def models(sim: Simulator, exchange: Exchange, body: bytes, entry: Entry) -> None:  # noqa: ARG001
-    settings = sim.settings
-    content = shapes.models(sim.served, settings.model, settings.max_model_len, int(time.time()), sim.new_id())
-    await exchange.reply(Reply.json(content))
-
-
-async def metrics(sim: Simulator, exchange: Exchange, body: bytes, entry: Entry) -> None:  # noqa: ARG001
-    kind = "text/plain; version=1.0.0; charset=utf-8"
-    await exchange.reply(Reply(200, page.render(sim.snapshot()).encode(), kind))
-
-
-async def load(sim: Simulator, exchange: Exchange, body: bytes, entry: Entry) -> None:  # noqa: ARG001
-    await exchange.reply(Reply.json({"server_load": sim.load if sim.settings.track_load else 0}))
-
-
-async def tokenize(sim: Simulator, exchange: Exchange, body: bytes, entry: Entry) -> None:  # noqa: ARG001
-    content = read_json(body)
-    text = str(content.get("prompt") or content.get("messages") or "")
-    count = count_tokens(text)
-    longest = sim.settings.max_model_len
-    answer = {"count": count, "max_model_len": longest, "tokens": list(range(count)), "token_strs": None}
-    await exchange.reply(Reply.json(answer))
-
-
-async def detokenize(sim: Simulator, exchange: Exchange, body: bytes, entry: Entry) -> None:  # noqa: ARG001
-    tokens = read_json(body).get("tokens") or []
-    await exchange.reply(Reply.json({"prompt": "".join(words(str(tokens), len(tokens)))}))
-
-
-async def count_message_tokens(sim: Simulator, exchange: Exchange, body: bytes, entry: Entry) -> None:  # noqa: ARG001
-    messages = read_json(body).get("messages") or []
-    await exchange.reply(Reply.json({"input_tokens": count_tokens(str(messages))}))
-
-
-def _switch(change: Callable[[Simulator], None]) -> Handler:
     async def answer(sim: Simulator, exchange: Exchange, body: bytes, entry: Entry) -> None:  # noqa: ARG001
         change(sim)
         await exchange.reply(Reply(200))
@@ -77,47 +41,101 @@ def _switch(change: Callable[[Simulator], None]) -> Handler:
     return answer
 
 
-async def is_paused(sim: Simulator, exchange: Exchange, body: bytes, entry: Entry) -> None:  # noqa: ARG001
-    await exchange.reply(Reply.json({"is_paused": sim.paused}))
+def _reads(content: Callable[[Simulator, dict[str, object]], object]) -> Handler:
+    """A route that answers 200 with what `content` makes of the request's JSON. Raises Refusal for a bad one."""
+
+    async def answer(sim: Simulator, exchange: Exchange, body: bytes, entry: Entry) -> None:  # noqa: ARG001
+        await exchange.reply(Reply.json(content(sim, read_json(body))))
+
+    return answer
 
 
-async def is_sleeping(sim: Simulator, exchange: Exchange, body: bytes, entry: Entry) -> None:  # noqa: ARG001
-    await exchange.reply(Reply.json({"is_sleeping": sim.asleep}))
+async def _metrics(sim: Simulator, exchange: Exchange, body: bytes, entry: Entry) -> None:  # noqa: ARG001
+    kind = "text/plain; version=1.0.0; charset=utf-8"
+    await exchange.reply(Reply(200, page.render(sim.snapshot()).encode(), kind))
 
+
+async def _absent(sim: Simulator, exchange: Exchange, body: bytes, entry: Entry) -> None:  # noqa: ARG001
+    raise refusal(501, f"{exchange.path} is not simulated", "NotImplementedError")
+
+
+def _models(sim: Simulator) -> object:
+    settings = sim.settings
+    return shapes.models(sim.served, settings.model, settings.max_model_len, int(time.time()), sim.new_id())
+
+
+def _tokenize(sim: Simulator, content: dict[str, object]) -> object:
+    count = count_tokens(str(content.get("prompt") or content.get("messages") or ""))
+    longest = sim.settings.max_model_len
+    return {"count": count, "max_model_len": longest, "tokens": list(range(count)), "token_strs": None}
+
+
+def _detokenize(sim: Simulator, content: dict[str, object]) -> object:  # noqa: ARG001  # as _reads calls it
+    tokens = content.get("tokens")
+    return {"prompt": "".join(words(str(tokens), len(tokens) if isinstance(tokens, list) else 0))}
+
+
+_healthy = _does(lambda sim: None)  # noqa: ARG005  # nothing to do: answering is the answer
+_load = _says(lambda sim: {"server_load": sim.load if sim.settings.track_load else 0})
+_counted = _reads(lambda _, content: {"input_tokens": count_tokens(str(content.get("messages") or ""))})
 
 ROUTES: dict[str, Route] = {
-    "/health": Route(("GET",), health),
-    "/ping": Route(("GET", "POST"), health),
-    "/version": Route(("GET",), _fixed({"version": VERSION})),
-    "/load": Route(("GET",), load),
-    "/metrics": Route(("GET",), metrics),
-    "/v1/models": Route(("GET",), models),
-    "/v1/chat/completions": Route(("POST",), generate.chat, generates=True),
-    "/v1/completions": Route(("POST",), generate.completions, generates=True),
-    "/invocations": Route(("POST",), generate.invocations, generates=True),
-    "/tokenize": Route(("POST",), tokenize),
-    "/detokenize": Route(("POST",), detokenize),
-    "/v1/messages/count_tokens": Route(("POST",), count_message_tokens),
-    "/is_scaling_elastic_ep": Route(("POST",), _fixed({"is_scaling_elastic_ep": False})),
-    "/kv_event_sources": Route(("GET",), _fixed([])),
-    "/openapi.json": Route(("GET",), _fixed({"openapi": "3.1.0", "info": {"title": "vLLM", "version": VERSION}})),
+    "/health": Route(("GET",), _healthy),
+    "/ping": Route(("GET", "POST"), _healthy),
+    "/version": Route(("GET",), _says(lambda _: {"version": VERSION})),
+    "/load": Route(("GET",), _load),
+    "/metrics": Route(("GET",), _metrics),
+    "/v1/models": Route(("GET",), _says(_models)),
+    "/v1/chat/completions": Route(("POST",), generate.by(dialects.CHAT)),
+    "/v1/completions": Route(("POST",), generate.by(dialects.COMPLETION)),
+    "/v1/messages": Route(("POST",), generate.by(dialects.MESSAGES)),
+    "/v1/responses": Route(("POST",), generate.by(dialects.RESPONSES)),
+    "/v1/messages/count_tokens": Route(("POST",), _counted),
+    "/invocations": Route(("POST",), generate.invocations),
+    "/tokenize": Route(("POST",), _reads(_tokenize)),
+    "/detokenize": Route(("POST",), _reads(_detokenize)),
+    "/is_scaling_elastic_ep": Route(("POST",), _says(lambda _: {"is_scaling_elastic_ep": False})),
+    "/kv_event_sources": Route(("GET",), _says(lambda _: [])),
+    "/openapi.json": Route(("GET",), _says(lambda _: {"openapi": "3.1.0", "info": {"title": "FastAPI"}})),
+    "/generative_scoring": Route(("POST",), _absent),
+    "/scale_elastic_ep": Route(("POST",), _absent),
+    "/v1/systemone": Route(("POST",), _absent),
+    "/v1/chat/completions/batch": Route(("POST",), _absent),
 }
 
-# What vLLM serves only in development mode, or with LoRA loading or a profiler switched on; /sim shows them so that a
-# test can prove a proxy hides them.
+# What vLLM serves only in development mode, or with LoRA loading or a profiler switched on; they are here so that a
+# test can prove that a proxy hides them.
 ADMIN_ROUTES: dict[str, Route] = {
-    "/pause": Route(("POST",), _switch(lambda sim: sim.pause(True))),
-    "/resume": Route(("POST",), _switch(lambda sim: sim.pause(False))),
-    "/is_paused": Route(("GET",), is_paused),
-    "/sleep": Route(("POST",), _switch(lambda sim: sim.sleep(True))),
-    "/wake_up": Route(("POST",), _switch(lambda sim: sim.sleep(False))),
-    "/is_sleeping": Route(("GET",), is_sleeping),
-    "/server_info": Route(("GET",), _fixed({"vllm_config": "simulated"})),
-    "/reset_prefix_cache": Route(("POST",), health),
-    "/reset_mm_cache": Route(("POST",), health),
-    "/collective_rpc": Route(("POST",), _fixed({"results": [None]})),
-    "/v1/load_lora_adapter": Route(("POST",), health),
-    "/v1/unload_lora_adapter": Route(("POST",), health),
-    "/start_profile": Route(("POST",), health),
-    "/stop_profile": Route(("POST",), health),
+    "/pause": Route(("POST",), _does(lambda sim: sim.pause(True))),
+    "/resume": Route(("POST",), _does(lambda sim: sim.pause(False))),
+    "/is_paused": Route(("GET",), _says(lambda sim: {"is_paused": sim.paused})),
+    "/sleep": Route(("POST",), _does(lambda sim: sim.sleep(True))),
+    "/wake_up": Route(("POST",), _does(lambda sim: sim.sleep(False))),
+    "/is_sleeping": Route(("GET",), _says(lambda sim: {"is_sleeping": sim.asleep})),
+    "/server_info": Route(("GET",), _says(lambda sim: {"vllm_config": {"model": sim.settings.model}})),
+    "/reset_prefix_cache": Route(("POST",), _healthy),
+    "/reset_mm_cache": Route(("POST",), _healthy),
+    "/collective_rpc": Route(("POST",), _says(lambda _: {"results": [None]})),
+    "/v1/load_lora_adapter": Route(("POST",), _healthy),
+    "/v1/unload_lora_adapter": Route(("POST",), _healthy),
+    "/start_profile": Route(("POST",), _healthy),
+    "/stop_profile": Route(("POST",), _healthy),
 }
+
+
+def find(path: str, admin: bool) -> tuple[str, Route] | None:
+    """(the route's path as routes.txt has it, the route); None when vLLM has no such path."""
+    table = ROUTES | ADMIN_ROUTES if admin else ROUTES
+    if path in table:
+        return path, table[path]
+    stored = path.removeprefix("/v1/responses/").removesuffix("/cancel")
+    if path.startswith("/v1/responses/") and stored and "/" not in stored:
+        if path.endswith("/cancel"):
+            return "/v1/responses/{response_id}/cancel", Route(("POST",), _unknown_response)
+        return "/v1/responses/{response_id}", Route(("GET",), _unknown_response)
+    return None
+
+
+async def _unknown_response(sim: Simulator, exchange: Exchange, body: bytes, entry: Entry) -> None:  # noqa: ARG001
+    name = exchange.path.split("/")[3]
+    raise refusal(404, f"Response with id '{name}' not found.", "invalid_request_error", "response_id")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 
 from floor.sim.curve import PRESETS, Curve
 from floor.sim.faults import Fault
@@ -58,10 +59,11 @@ class Settings:
 
     @property
     def kv_tokens(self) -> int:
-        """Cache size in tokens, whole blocks: as asked, or the smallest that holds what real boxes hold."""
+        """Cache size in tokens, whole blocks: as asked, or 262144 and at least one whole context."""
         asked = self.simulation.kv_tokens
-        tokens = max(262_144, self.max_model_len) if asked is None else asked
-        return tokens // self.block_size * self.block_size
+        if asked is not None:
+            return asked // self.block_size * self.block_size
+        return ceil(max(262_144, self.max_model_len) / self.block_size) * self.block_size
 
     @property
     def limits(self) -> Limits:

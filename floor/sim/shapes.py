@@ -41,21 +41,22 @@ def chat(asked: Asked, identity: Identity, call_id: str) -> JsonObject:
     message |= {"refusal": None, "annotations": None, "audio": None, "function_call": None}
     if asked.call is not None:
         message["content"] = None
-        message["tool_calls"] = [_call(asked, call_id)]
+        function = {"name": asked.call.name, "arguments": content}
+        message["tool_calls"] = [{"id": call_id, "type": "function", "function": function}]
     message["reasoning"] = reasoning or None
-    choice = {"message": message, **_ending(asked), "routed_experts": None}
+    choice = {"message": message, **ending(asked), "routed_experts": None}
     return _whole("chat.completion", asked, identity, choice) | {"prompt_text": None} | _TRAILER
 
 
 def completion(asked: Asked, identity: Identity) -> JsonObject:
-    choice = {"text": "".join(asked.tokens), **_ending(asked), "prompt_logprobs": None, "prompt_token_ids": None}
+    choice = {"text": "".join(asked.tokens), **ending(asked), "prompt_logprobs": None, "prompt_token_ids": None}
     return _whole("text_completion", asked, identity, choice) | _TRAILER
 
 
 _TRAILER: JsonObject = {"kv_transfer_params": None, "ec_transfer_params": None, "metrics": None}
 
 
-def _ending(asked: Asked) -> JsonObject:
+def ending(asked: Asked) -> JsonObject:
     return {
         "logprobs": None,
         "finish_reason": asked.finish,
@@ -77,84 +78,6 @@ def _whole(kind: str, asked: Asked, identity: Identity, choice: Mapping[str, Any
         "usage": usage(asked, len(asked.tokens) * asked.choices) | details,
         "prompt_logprobs": None,
         "prompt_token_ids": None,
-    }
-
-
-def _call(asked: Asked, call_id: str) -> JsonObject:
-    assert asked.call is not None
-    said = "".join(asked.tokens)
-    return {"id": call_id, "type": "function", "function": {"name": asked.call.name, "arguments": said}}
-
-
-@dataclass(frozen=True)
-class ChatStream:
-    """The events of one streamed chat, as JSON objects."""
-
-    asked: Asked
-    identity: Identity
-    call_id: str
-
-    def opening(self, index: int) -> JsonObject:
-        choice = {"index": index, "delta": {"role": "assistant", "content": ""}, "logprobs": None}
-        event = self._event([choice | {"finish_reason": None}])
-        return event | {"prompt_token_ids": None, "prompt_text": None}
-
-    def token(self, index: int, at: int) -> JsonObject:
-        """The event for token number `at` (from 0) of a choice."""
-        choice = {"index": index, "delta": self._delta(at), "logprobs": None, "finish_reason": None}
-        return self._event([choice | {"token_ids": None}])
-
-    def closing(self, index: int) -> JsonObject:
-        return self._event([{"index": index, "delta": {}, **_ending(self.asked)}])
-
-    def usage(self, generated: int) -> JsonObject:
-        event = self._event([])
-        return event | {"usage": usage(self.asked, generated), "system_fingerprint": FINGERPRINT}
-
-    def _delta(self, at: int) -> JsonObject:
-        text = self.asked.tokens[at]
-        if self.asked.call is None:
-            return {"reasoning": text} if at < self.asked.reasoning else {"content": text}
-        if at == 0:
-            opening = {"id": self.call_id, "type": "function", "index": 0}
-            return {"tool_calls": [opening | {"function": {"name": self.asked.call.name, "arguments": text}}]}
-        return {"tool_calls": [{"index": 0, "function": {"arguments": text}}]}
-
-    def _event(self, choices: list[JsonObject]) -> JsonObject:
-        return _chunk("chat.completion.chunk", self.asked, self.identity, choices)
-
-
-@dataclass(frozen=True)
-class CompletionStream:
-    """The events of one streamed completion; there is none before the first token."""
-
-    asked: Asked
-    identity: Identity
-
-    def opening(self, index: int) -> JsonObject | None:  # noqa: ARG002  # the same calls as ChatStream
-        return None
-
-    def token(self, index: int, at: int) -> JsonObject:
-        last = at == len(self.asked.tokens) - 1
-        ending = _ending(self.asked) if last else dict.fromkeys(_ending(self.asked))
-        choice = {"index": index, "text": self.asked.tokens[at], **ending}
-        return _chunk("text_completion", self.asked, self.identity, [choice])
-
-    def closing(self, index: int) -> JsonObject | None:  # noqa: ARG002  # the last token's event closes
-        return None
-
-    def usage(self, generated: int) -> JsonObject:
-        event = _chunk("text_completion", self.asked, self.identity, [])
-        return event | {"usage": usage(self.asked, generated), "system_fingerprint": FINGERPRINT}
-
-
-def _chunk(kind: str, asked: Asked, identity: Identity, choices: list[JsonObject]) -> JsonObject:
-    return {
-        "id": identity.id,
-        "object": kind,
-        "created": identity.created,
-        "model": asked.model,
-        "choices": choices,
     }
 
 
@@ -189,4 +112,6 @@ def event(content: object) -> bytes:
     return b"data: " + encode(content) + b"\n\n"
 
 
-DONE = b"data: [DONE]\n\n"
+def named_event(name: str, content: JsonObject) -> bytes:
+    """One server-sent event of an API whose events have names, repeated as `type` inside."""
+    return f"event: {name}\n".encode() + event({"type": name, **content})

@@ -26,6 +26,9 @@ class Doors(Protocol):
     def reopen(self) -> None:
         """Listen again."""
 
+    async def settled(self) -> None:
+        """Wait until a reopening has come about."""
+
     def drop(self, client: tuple[str, int] | None) -> None:
         """Close one client's connection as it stands."""
 
@@ -47,6 +50,7 @@ class Simulator:
     asleep: bool = False
     load: int = 0
     device: int | None = None
+    _death: asyncio.TimerHandle | None = None
     _hog: list[bytearray] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -88,13 +92,15 @@ class Simulator:
     def clear(self, kind: str | None = None) -> list[str]:
         """Take one kind of fault, or all, out of force. Returns which were."""
         gone = self.faults.clear(kind)
+        if "die" in gone and self._death is not None:
+            self._death.cancel()
         self._apply()
         return gone
 
     def die(self, fault: Fault) -> None:
         """End this process as the fault says, after its delay."""
         code = int(fault.number("code")) if fault.word("how") == "exit" else None
-        asyncio.get_running_loop().call_later(fault.number("after"), crash.die, code)
+        self._death = asyncio.get_running_loop().call_later(fault.number("after"), crash.die, code)
 
     def _apply(self) -> None:
         """Bring the engine and its socket in line with what is in force."""

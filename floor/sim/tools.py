@@ -15,7 +15,7 @@ def choose(tools: Sequence[JsonObject], choice: object, last_user_text: str) -> 
     `choice` is the request's tool_choice. With "auto" (or nothing) a tool is called when the prompt names one, or asks
     for a tool at all: the word "tool" or "call". Raises KeyError when a named tool is not among `tools`.
     """
-    functions = [tool.get("function", {}) for tool in tools]
+    functions: list[JsonObject] = [tool.get("function", {}) for tool in tools]
     if isinstance(choice, Mapping):
         wanted = choice.get("function", {}).get("name")
         by_name = {function.get("name"): function for function in functions}

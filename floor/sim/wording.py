@@ -6,11 +6,15 @@ from collections.abc import Iterator
 from hashlib import sha256
 from math import ceil
 
-VOCABULARY = (
-    "the box holds a copy of every layer and reads its weights once per token so many short requests share "
-    "one pass while long prompts wait their turn until cache blocks free up again then answers arrive word by "
-    "word at some steady pace which falls when more agents ask than this machine was built for yet nobody is cut"
-).split()
+# fmt: off
+VOCABULARY = [
+    "the", "box", "holds", "a", "copy", "of", "every", "layer", "and", "reads", "its", "weights", "once", "per",
+    "token", "so", "many", "short", "requests", "share", "one", "pass", "while", "long", "prompts", "wait", "their",
+    "turn", "until", "cache", "blocks", "free", "up", "again", "then", "answers", "arrive", "word", "by", "at",
+    "some", "steady", "pace", "which", "falls", "when", "more", "agents", "ask", "than", "this", "machine", "was",
+    "built", "for", "yet", "nobody", "is", "cut",
+]
+# fmt: on
 
 
 def count_tokens(text: str | bytes) -> int:

@@ -1,0 +1,89 @@
+"""Anthropic's Messages API, which vLLM also speaks on /v1/messages. Not captured: written from its documentation,
+https://docs.anthropic.com/en/api/messages and …/messages-streaming."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from floor.sim.asking import Asked, decide_chat
+from floor.sim.settings import Settings
+from floor.sim.shapes import Identity, JsonObject, named_event
+
+_REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
+
+
+def decide(content: Mapping[str, Any], settings: Settings, served: tuple[str, ...]) -> Asked:
+    """A message request, decided as the chat it amounts to. Raises Refusal."""
+    asked = dict(content)
+    if isinstance(content.get("messages"), list) and content.get("system"):
+        asked["messages"] = [{"role": "system", "content": content["system"]}, *content["messages"]]
+    if "tools" in content:
+        renamed = [{**tool, "parameters": tool.get("input_schema")} for tool in content["tools"]]
+        asked["tools"] = [{"type": "function", "function": tool} for tool in renamed]
+        asked["tool_choice"] = _choice(content.get("tool_choice") or {"type": "auto"})
+    asked["stop"] = content.get("stop_sequences")
+    return decide_chat(asked, settings, served)
+
+
+def _choice(choice: Mapping[str, Any]) -> object:
+    if choice.get("type") == "tool":
+        return {"function": {"name": choice.get("name")}}
+    return {"any": "required"}.get(str(choice.get("type")), choice.get("type"))
+
+
+def whole(asked: Asked, identity: Identity, call_id: str) -> JsonObject:
+    text = "".join(asked.tokens)
+    block = _block(asked, call_id) | ({"input": json.loads(text)} if _is_whole_call(asked) else {"text": text})
+    return _message(asked, identity) | {
+        "content": [block],
+        "stop_reason": _REASONS[asked.finish],
+        "stop_sequence": asked.stop_reason,
+        "usage": {"input_tokens": asked.prompt_tokens, "output_tokens": len(asked.tokens)},
+    }
+
+
+def _is_whole_call(asked: Asked) -> bool:
+    return asked.call is not None and asked.finish == "tool_calls"
+
+
+def _message(asked: Asked, identity: Identity) -> JsonObject:
+    about = {"id": identity.id, "type": "message", "role": "assistant", "content": [], "model": asked.model}
+    return about | {"stop_reason": None, "stop_sequence": None}
+
+
+def _block(asked: Asked, call_id: str) -> JsonObject:
+    if asked.call is None or not _is_whole_call(asked):
+        return {"type": "text", "text": ""}
+    return {"type": "tool_use", "id": call_id, "name": asked.call.name, "input": {}}
+
+
+@dataclass(frozen=True)
+class MessageStream:
+    """The steps of `floor.sim.streams.Stream`; this API has one choice."""
+
+    asked: Asked
+    identity: Identity
+    call_id: str
+
+    def opening(self, choice: int) -> bytes:  # noqa: ARG002  # a Stream's step
+        message = _message(self.asked, self.identity)
+        message["usage"] = {"input_tokens": self.asked.prompt_tokens, "output_tokens": 0}
+        block = {"index": 0, "content_block": _block(self.asked, self.call_id)}
+        return named_event("message_start", {"message": message}) + named_event("content_block_start", block)
+
+    def token(self, choice: int, at: int, generated: int) -> bytes:  # noqa: ARG002  # a Stream's step
+        text = self.asked.tokens[at]
+        called = _is_whole_call(self.asked)
+        delta = {"type": "input_json_delta", "partial_json": text} if called else {"type": "text_delta", "text": text}
+        return named_event("content_block_delta", {"index": 0, "delta": delta})
+
+    def closing(self, choice: int) -> bytes:  # noqa: ARG002  # a Stream's step
+        return named_event("content_block_stop", {"index": 0})
+
+    def ending(self, generated: int) -> bytes:
+        delta = {"stop_reason": _REASONS[self.asked.finish], "stop_sequence": self.asked.stop_reason}
+        usage = {"input_tokens": self.asked.prompt_tokens, "output_tokens": generated}
+        return named_event("message_delta", {"delta": delta, "usage": usage}) + named_event("message_stop", {})
