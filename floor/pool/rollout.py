@@ -48,6 +48,11 @@ class Rollout:
     def under_way(self) -> bool:
         return self.settled < self.generation
 
+    @property
+    def unknown(self) -> frozenset[str]:
+        """Backends that are out, of which no reload of ours is known to have said so."""
+        return frozenset(name for name, number in self.left.items() if number > self.generation)
+
     def late(self, now: float) -> bool:
         """True if nginx has kept its old workers for longer than a reload may take."""
         return self.under_way and now - self.since > LIMIT
@@ -78,13 +83,14 @@ def written(
     )
 
 
-def failed(rollout: Rollout, returned: Collection[str]) -> Rollout:
-    """The reload was refused and the file of before lies there again: given who is in that one again, return the rest.
+def nobody(rollout: Rollout) -> Rollout:
+    """nginx does not run: nobody sends anything, and what it starts with is the file as it is."""
+    return replace(rollout, settled=rollout.generation, left={}, old=frozenset())
 
-    The number is used up, so that nothing that was waited for counts as done.
-    """
-    left = {name: number for name, number in rollout.left.items() if name not in returned}
-    return replace(rollout, settled=rollout.generation, left=left, old=frozenset())
+
+def again(rollout: Rollout, now: float) -> Rollout:
+    """The reload is asked for once more: its time runs from now, and the workers waited for are the same."""
+    return replace(rollout, since=now)
 
 
 def look(rollout: Rollout, workers: Collection[Process], now: float) -> Rollout:

@@ -1,0 +1,138 @@
+"""Looks at one backend, or one box's status port, again and again. Each has its own loop: a slow one delays nobody."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import httpx
+
+from floor.errors import FloorError
+from floor.healthcheck.history import History
+from floor.healthcheck.judge import judge, wants_generation, with_generation
+from floor.healthcheck.probe import generate, look
+from floor.healthcheck.target import Target
+from floor.healthcheck.verdict import Verdict
+
+from . import boxes
+from .memory import UnitSeen
+
+Clock = Callable[[], float]
+
+# Seconds that one look may take, connecting included. A connection attempt is repeated by the kernel after 1 s, so more
+# would not find a box that 0.9 does not; and three looks (one cut off half-way, two without a connection) fit in 3 s.
+PROBE_TIMEOUT = 0.9
+
+# Seconds beyond that after which a look says more of this process (stopped, starved) than of the backend.
+LATE = 0.5
+_MOST_LATE = 3  # in a row; a box that is always late has to take its looks as they are
+
+# Seconds without any sign of tokens after which an idle backend is asked for one. It costs the engine one token.
+PROOF_EVERY = 30.0
+# Seconds for that; a first token after a start may wait for kernels to be compiled. Nothing waits for it meanwhile.
+GENERATION_TIMEOUT = 30.0
+
+STATUS_TIMEOUT = 1.5  # seconds; a box whose systemd is busy needs half of one
+STATUS_FRESH = 3.0  # seconds for which an answer is believed: two looks and a timeout
+
+
+class BackendWatch:
+    """The newest verdict on one backend; `changed` is called when its level or reason is another one."""
+
+    def __init__(
+        self, client: httpx.AsyncClient, target: Target, interval: float, clock: Clock, changed: Callable[[], None]
+    ) -> None:
+        self._client, self._target, self._interval = client, target, interval
+        self._clock, self._changed = clock, changed
+        self._history = History()
+        self._late = 0
+        self._generation: asyncio.Task[None] | None = None
+        self.verdict: Verdict | None = None
+
+    def renew(self) -> None:
+        """Forget what was proven: the backend's unit was started again."""
+        self._history = History()
+
+    async def run(self) -> None:
+        """Look until cancelled. A look that took longer than the interval is followed by the next one at once."""
+        try:
+            while True:
+                began = self._clock()
+                await self._look(began)
+                await asyncio.sleep(max(0.0, self._interval - (self._clock() - began)))
+        finally:
+            if self._generation is not None:
+                self._generation.cancel()
+
+    async def _look(self, began: float) -> None:
+        sample = await look(self._client, self._target, clock=self._clock)
+        if sample.at - began > PROBE_TIMEOUT + LATE and self._late < _MOST_LATE:
+            self._late += 1
+            return
+        self._late = 0
+        self._history, verdict = judge(self._target, self._history, sample)
+        self._take(verdict)
+        idle = self._generation is None or self._generation.done()
+        if idle and wants_generation(self._history, sample, self._clock(), PROOF_EVERY):
+            self._generation = asyncio.create_task(self._generate())
+
+    async def _generate(self) -> None:
+        generation = await generate(self._client, self._target, clock=self._clock, timeout=GENERATION_TIMEOUT)
+        self._history, verdict = with_generation(self._history, generation)
+        self._take(verdict)
+
+    def _take(self, verdict: Verdict) -> None:
+        before, self.verdict = self.verdict, verdict
+        if before is None or (before.level, before.reason) != (verdict.level, verdict.reason):
+            self._changed()
+
+
+class BoxWatch:
+    """The newest answer of one status port; `changed` is called when a unit's state is another one."""
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        interval: float,
+        clock: Clock,
+        changed: Callable[[], None],
+        log: Callable[[str], None],
+    ) -> None:
+        self._url, self._key, self._interval = url, key, interval
+        self._clock, self._changed, self._log = clock, changed, log
+        self._said = ""
+        self._status: boxes.Status | None = None
+
+    @property
+    def answered(self) -> float | None:
+        """When the box was asked that answered last; None if it never did."""
+        return None if self._status is None else self._status.asked
+
+    def unit(self, name: str) -> UnitSeen | None:
+        """Given a unit's name, return its state; None if the box has not told for `STATUS_FRESH` seconds."""
+        if self._status is None or self._clock() - self._status.asked > STATUS_FRESH:
+            return None
+        return self._status.units.get(name)
+
+    async def run(self) -> None:
+        """Ask until cancelled."""
+        while True:
+            began = self._clock()
+            try:
+                status = await boxes.ask(self._url, self._key, asked=began, within=STATUS_TIMEOUT)
+            except FloorError as error:
+                self._say(str(error))
+            else:
+                if self._said:
+                    self._say("")
+                    self._log(f"{self._url}: answers again")
+                before, self._status = self._status, status
+                if before is None or before.units != status.units:
+                    self._changed()
+            await asyncio.sleep(max(0.0, self._interval - (self._clock() - began)))
+
+    def _say(self, words: str) -> None:
+        if words and words != self._said:
+            self._log(f"{words} Until then its copies are judged by what they answer themselves.")
+        self._said = words

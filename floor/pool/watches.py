@@ -1,0 +1,85 @@
+"""All the watches of one service: which backend is asked how, and which box tells of its unit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from floor.healthcheck.client import make_client
+from floor.healthcheck.target import Target
+
+from .memory import Seen
+from .settings import Backend, Settings
+from .watch import PROBE_TIMEOUT, BackendWatch, BoxWatch, Clock
+
+
+class Watches:
+    """Given the settings and keys, a monotonic clock, what to call at news and where to log, watch everything.
+
+    Raise FloorError for a backend that cannot be asked (its URL, dialect or key).
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        engine_key: str | None,
+        status_key: str | None,
+        clock: Clock,
+        changed: Callable[[], None],
+        log: Callable[[str], None],
+    ) -> None:
+        self._interval, self._clock, self._changed = settings.interval, clock, changed
+        self._client = make_client()
+        self._backends = {
+            backend.name: self._watch(backend, pool.model, engine_key if backend.key else None)
+            for pool in settings.pools
+            for backend in pool.backends
+        }
+        urls = sorted({one.status_url for one in settings.backends if one.status_url is not None})
+        self._boxes = {url: BoxWatch(url, status_key or "", settings.interval, clock, changed, log) for url in urls}
+        self._invocations: dict[str, str] = {}
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for backend in self._backends.values():
+                    group.create_task(backend.run())
+                for box in self._boxes.values():
+                    group.create_task(box.run())
+        finally:
+            await self._client.aclose()
+
+    def seen(self, backend: Backend, drains: tuple[str, ...]) -> Seen:
+        """Given a backend and who holds it out, return what is known of it now."""
+        box = self._box(backend)
+        unit = None if box is None or backend.unit is None else box.unit(backend.unit)
+        watch = self._backends[backend.name]
+        if unit is not None:
+            before = self._invocations.get(backend.name, unit.invocation)
+            self._invocations[backend.name] = unit.invocation
+            if before != unit.invocation:
+                watch.renew()  # another process: what the one before has proven does not count for it
+        return Seen(watch.verdict, drains, backend.unit is not None, unit, backend.stall)
+
+    def box_answers(self, backend: Backend) -> bool:
+        """Whether the backend's box has answered on its status port within the time that a lost backend is found in."""
+        box = self._box(backend)
+        answered = None if box is None else box.answered
+        return answered is not None and self._clock() - answered < PROBE_TIMEOUT + self._interval
+
+    def _box(self, backend: Backend) -> BoxWatch | None:
+        return None if backend.status_url is None else self._boxes[backend.status_url]
+
+    def _watch(self, backend: Backend, model: str, key: str | None) -> BackendWatch:
+        target = Target(
+            name=backend.name,
+            url=backend.url,
+            model=model,
+            dialect=backend.dialect,
+            key=key,
+            stall=backend.stall,
+            probe_timeout=PROBE_TIMEOUT,
+            min_speed=backend.min_speed,
+        )
+        return BackendWatch(self._client, target, self._interval, self._clock, self._changed)
