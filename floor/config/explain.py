@@ -16,6 +16,11 @@ _KINDS = {
     "list_type": "a list, such as [a, b]",
     "string_type": "a text in quotes",
 }
+_SECTIONS: Mapping[KeyPath, str] = {
+    ("boxes",): "the boxes, such as boxes: {spark-a: {host: 192.0.2.11}}",
+    ("models",): "the models, each under its name with source, runtime and replicas below it",
+    ("proxy",): "where nginx runs, such as proxy: {boxes: [spark-a]}",
+}
 # what other files call it
 _OTHER_NAMES = {
     "address": "host", "ip": "host", "hostname": "host", "copies": "replicas", "path": "source", "model": "source",
@@ -39,10 +44,13 @@ def _problem(error: Mapping[str, Any], path: KeyPath) -> Problem:
     kind = error["type"]
     if kind == "extra_forbidden":
         return Problem(path, instead_of(str(path[-1]), shape.keys(path[:-1])), "an unknown key")
+    if error["loc"][-1] == "[key]" and path[-2] == "args":
+        flag = str(path[-1]).lstrip("-").replace("_", "-")
+        return Problem(path, f"{short(flag)}: no dashes before it, and `-` for `_`", short(str(path[-1])))
     if error["loc"][-1] == "[key]":
         return Problem(path, str(error["msg"]), f"the name {short(str(path[-1]))}")
     if kind == "missing":
-        return Problem(path, shape.write(path), "nothing")
+        return Problem(path, _SECTIONS.get(path) or shape.write(path))
     if kind == "value_error":
         return Problem(path, str(error["ctx"]["error"]))
     if kind == "write":

@@ -26,7 +26,7 @@ TAKEN = {
     "ssl-ca-certs": "the proxy speaks plain HTTP to the engines",
     "ssl-cert-reqs": "the proxy speaks plain HTTP to the engines",
     "root-path": "the proxy passes paths on as they are",
-    "config": "a second file would hide what runs: write its flags here",
+    "config": "its flags belong into args, where they can be seen",
     "headless": "it follows from split",
     "nnodes": "it follows from split",
     "node-rank": "it follows from split",
@@ -36,8 +36,8 @@ TAKEN = {
 # variable -> why nobody else may set it
 VARIABLES = {
     "VLLM_API_KEY": "floor makes the engines' key on the first proxy box",
-    "HF_HUB_OFFLINE": "floor sets it: nothing is fetched while serving",
-    "TRANSFORMERS_OFFLINE": "floor sets it: nothing is fetched while serving",
+    "HF_HUB_OFFLINE": "floor sets it, nothing is fetched while serving",
+    "TRANSFORMERS_OFFLINE": "floor sets it, nothing is fetched while serving",
     "VLLM_PORT": "it is not the port of the API; that is port",
 }
 
@@ -55,5 +55,5 @@ def taken(flag: str) -> str | None:
             return f"the key {key} of the model or copy instead"
     for name, why in TAKEN.items():
         if name.startswith(head):
-            return f"nothing: {why}"
+            return f"nothing here ({why})"
     return None

@@ -88,5 +88,5 @@ def _read(path: Path) -> bytes:
 
 
 def _lines(read: Source, problems: list[Problem]) -> list[str]:
-    problems = sorted(problems, key=lambda problem: (read.line(problem.path), [str(key) for key in problem.path]))
+    problems = sorted(problems, key=lambda problem: (read.line(problem), [str(key) for key in problem.path]))
     return list(dict.fromkeys(read.tell(problem) for problem in problems))

@@ -11,17 +11,21 @@ Key = str | int
 KeyPath = tuple[Key, ...]
 
 _LONGEST_SHOWN = 60
-_SECRET = re.compile(r"(?i)(^|[-_])(key|token|secret|password|passwd)$")
+_SECRET = re.compile(r"(?i)(^|[-_])(api[-_]?key|token|secret|password|passwd)$")
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong at `path` and what to write there; `found` is None where the file's own words tell it best."""
+    """What is wrong at `path` and what to write there.
+
+    `found` is None where the file's own words tell it best, `line` where the path tells it.
+    """
 
     path: KeyPath
     write: str
     found: str | None = None
     warning: bool = False
+    line: int | None = None
 
 
 @dataclass(frozen=True)
@@ -33,15 +37,19 @@ class Source:
     lines: Mapping[KeyPath, int]
     words: Mapping[KeyPath, str]
 
-    def line(self, path: KeyPath) -> int:
-        """Given a path, return the line (from 1) of it, or of the nearest thing around it that the file holds."""
+    def line(self, problem: Problem) -> int:
+        """Given a problem, return its line (from 1): its path's, or that of the nearest thing around it in the file."""
+        if problem.line is not None:
+            return problem.line
+        path = problem.path
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
 
     def found(self, path: KeyPath) -> str:
         """Given a path, return what the file holds there; values that could be secrets are not repeated."""
-        words = self.words.get(path, "nothing")
+        around = self.words.get(path[:-1], "a mapping")  # a copy may be a bare name instead
+        words = self.words.get(path, "nothing" if around in ("a mapping", "a list") else around)
         if words != "nothing" and any(isinstance(key, str) and (key == "env" or _SECRET.search(key)) for key in path):
             return "a value"
         return words
@@ -49,7 +57,7 @@ class Source:
     def tell(self, problem: Problem) -> str:
         """Given a problem, return the line that a person reads: PLACE (FILE:LINE): found X; write Y."""
         found = self.found(problem.path) if problem.found is None else problem.found
-        where = f"{self.name}:{self.line(problem.path)}"
+        where = f"{self.name}:{self.line(problem)}"
         place = f"{show(problem.path)} ({where})" if problem.path else where
         return f"{place}: found {found}; {'better ' if problem.warning else ''}write {problem.write}"
 

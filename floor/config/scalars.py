@@ -53,13 +53,19 @@ def _decimal(base: int) -> Callable[[str], str]:
 def _plain(word: str) -> str:
     number = word.replace("_", "").lstrip("+")
     sign, digits = ("-", number[1:]) if number.startswith("-") else ("", number)
-    return sign + (digits.lstrip("0") or "0") if len(digits) <= 16 else ""
+    return sign + (digits.lstrip("0") or "0") if len(digits) <= 16 else "a smaller number"
 
 
 def _exponent(word: str) -> str:
     number = float(word.replace("_", "")) if len(word) <= 32 else math.inf
-    fixed = repr(number)
-    return fixed if math.isfinite(number) and "e" not in fixed else ""
+    if not math.isfinite(number):
+        return "a smaller number"
+    whole = "." not in word and abs(number) < 2**53 and number == int(number)
+    return str(int(number)) if whole else repr(number) if "e" not in repr(number) else ""
+
+
+def _finite(_: str) -> str:
+    return "a finite number"
 
 
 def _quoted(_: str) -> str:
@@ -75,7 +81,7 @@ _SURPRISES: tuple[tuple[re.Pattern[str], Callable[[str], str]], ...] = tuple(
         (r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?", _quoted),
         (r"[-+]?[0-9][0-9_]*", _plain),
         (r"[-+]?([0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*|[0-9][0-9_]*)([eE][-+]?[0-9]+)?", _exponent),
-        (r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", _quoted),
+        (r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", _finite),
         (r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ].*)?", _quoted),
         (r"=|<<", _quoted),
     )

@@ -56,11 +56,12 @@ def read(text: str, name: str) -> tuple[Source, list[Problem]]:
 
     Raise ConfigError where there is nothing to go on with: no YAML at all, or too much.
     """
+    loader = None
     try:
         loader = _Loader(text)
         root = loader.get_single_node()
     except (yaml.YAMLError, ValueError, OverflowError) as error:  # PyYAML's chr() and int() raise the last two
-        raise ConfigError([syntax.tell(error, text, name)]) from error
+        raise ConfigError([syntax.tell(error, text, name, loader.line + 1 if loader else 1)]) from error
     if root is None:
         raise ConfigError(
             [f"{name}: found an empty file; write boxes, models and proxy (`floor init` writes a first one)"]
@@ -99,7 +100,8 @@ class _Walk:
                 [f"{self.name}:{line}: found more than {MOST} values (aliases count each time); write fewer"]
             )
         if id(node) in self.tags:
-            self.problems.append(Problem(path, "the value without it", f"the tag {short(self.tags[id(node)])}"))
+            tag = short(self.tags[id(node)].replace("tag:yaml.org,2002:", "!!"))
+            self.problems.append(Problem(path, "the value without it", f"the tag {tag}"))
         around = (*around, id(node))
         if isinstance(node, MappingNode):
             return {key: self.value(item, (*path, key), around) for key, item in self._items(node, path)}
@@ -115,8 +117,8 @@ class _Walk:
             if key is None:
                 continue
             if key in seen:
-                found = "the key twice" if line == seen[key] else f"the key twice, again in line {line}"
-                self.problems.append(Problem((*path, key), "it once", found))
+                found = "the key twice" if line == seen[key] else f"the key twice, first in line {seen[key]}"
+                self.problems.append(Problem((*path, key), "it once", found, line=line))
                 continue
             seen[key] = line
             self.lines[(*path, key)] = line
@@ -137,10 +139,7 @@ class _Walk:
                 if isinstance(value, str) and value:
                     return value
                 write = f'"{short(node.value)}" in quotes' if node.value else write
-        # the key cannot be part of a path: its line goes in under a path that nothing else has
-        place = (*path, f"{found}")
-        self.lines.setdefault(place, line)
-        self.problems.append(Problem(place, write, f"{found} as a key"))
+        self.problems.append(Problem(path, write, f"{found} as a key", line=line))
         return None
 
     def _scalar(self, node: ScalarNode, path: KeyPath) -> Any:
@@ -150,7 +149,7 @@ class _Walk:
             here = shape.at(path)
             if shape.is_model(here) or get_origin(here) is dict:
                 return {}  # a section whose options are all comments
-            self.problems.append(Problem(path, "a value, or leave the key out", "no value"))
+            self.problems.append(Problem(path, shape.write(path), "no value"))
             return ""
         try:
             return self._clean(scalars.read(node.value), path)

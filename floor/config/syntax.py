@@ -36,18 +36,21 @@ _KNOWN = (
     ("found character", "a character that cannot start a word", "quotes around the text"),
     ("expected alphabetic or numeric character", "a `&` or `*` without a name", "quotes around the text"),
 )
+# told where the thing begins that does not end
+_BEGUN = ("could not find expected ':'", "expected ',' or", "found unexpected end of stream")
 _OTHER = ("what is not YAML", "quotes, brackets and indentation so that they match")
 
 
-def tell(error: Exception, text: str, name: str) -> str:
-    """Given what reading `text` raised, return the line that says where in the file `name` and what to write."""
+def tell(error: Exception, text: str, name: str, line: int) -> str:
+    """Given what reading `text` raised at about `line`, return the message, with its place in the file `name`."""
     if isinstance(error, ReaderError):
         line = text.count("\n", 0, error.position) + 1
-        return f"{name}:{line}: found the character U+{ord(str(error.character)):04X}; write the text without it"
+        return f"{name}:{line}: found the character U+{error.character:04X}; write the text without it"
     if not isinstance(error, yaml.MarkedYAMLError):
-        return f"{name}: found a number or an escape beyond all limits; write a smaller one"
-    mark = error.problem_mark or error.context_mark
+        return f"{name}:{line}: found a number or an escape beyond all limits; write a smaller one"
     words = str(error.problem or "")
+    begun = any(start in words for start in _BEGUN)
+    mark = (error.context_mark if begun else error.problem_mark) or error.problem_mark or error.context_mark
     found, write = next(((found, write) for start, found, write in _KNOWN if start in words), _OTHER)
     detail = f" ({short(words)})" if (found, write) == _OTHER and words else ""
     return f"{name}:{mark.line + 1 if mark else 1}: found {found}{detail}; write {write}"

@@ -123,7 +123,7 @@ Url = Annotated[
 Name = Annotated[
     str,
     Field(pattern=NAME, max_length=NAME_LENGTH),
-    Write(f"a name of lower-case letters, digits, `-` and `.`, at most {NAME_LENGTH} characters, such as spark-a"),
+    Write(f"a name of at most {NAME_LENGTH} lower-case letters, digits, `-` and `.`, such as spark-a or flagship"),
 ]
 Text = Annotated[str, Field(min_length=1, max_length=4096), Write("a text of 1 to 4096 characters")]
 Flag = Annotated[bool, Write("true or false")]

@@ -32,7 +32,7 @@ def _unmanaged(config: Config) -> Iterator[Problem]:
     for name, box in config.boxes.items():
         for key in _OURS:
             if not box.managed and key in box.model_fields_set:
-                yield Problem(("boxes", name, key), "nothing: floor never changes a box with managed: false")
+                yield Problem(("boxes", name, key), "nothing here (floor never changes a box with managed: false)")
 
 
 def _loopback(config: Config) -> Iterator[Problem]:

@@ -54,7 +54,7 @@ def _without_copy(config: Config, name: str) -> Problem:
 def _managed(placed: parts.Placed) -> Iterator[Problem]:
     for key in ("url", "key"):
         if key in placed.copy.model_fields_set:
-            write = f"nothing: floor itself sets the {key} of a copy that it starts"
+            write = f"nothing here (floor itself sets the {key} of a copy that it starts)"
             yield Problem((*placed.path, key), write)
     if placed.resolved.engine != "vllm":
         write = "vllm, or managed: false for the box: starting this engine is not supported yet"
@@ -74,7 +74,8 @@ def _unmanaged(placed: parts.Placed) -> Iterator[Problem]:
     for key in _STARTING:
         if key in placed.copy.model_fields_set:
             yield Problem(
-                (*placed.path, key), f"nothing: floor does not start what runs on {placed.copy.box} (managed: false)"
+                (*placed.path, key),
+                f"nothing here (floor does not start what runs on {placed.copy.box}, a box with managed: false)",
             )
     if placed.copy.url is None:
         return
@@ -94,7 +95,7 @@ def _without_effect(config: Config) -> Iterator[Problem]:
             continue
         for key in _MODELS_STARTING:
             if key in model.model_fields_set:
-                yield Problem(("models", name, key), "nothing: every copy is on a box with managed: false")
+                yield Problem(("models", name, key), "nothing here (every copy is on a box with managed: false)")
 
 
 def _same_backend(config: Config) -> Iterator[Problem]:

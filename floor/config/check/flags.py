@@ -16,7 +16,7 @@ _SECRET_FLAG = re.compile(r"(^|-)(token|secret|password)$")
 _SECRET_NAME = re.compile(r"(^|_)(TOKEN|KEY|SECRET|PASSWORD|PASSWD)$")
 _SECRET_VALUE = re.compile(r"\b(hf_|sk-)[A-Za-z0-9_-]{16,}")
 _KEEP_ALIVE = "VLLM_HTTP_TIMEOUT_KEEP_ALIVE"
-_NO_SECRETS = "nothing: floor.yaml is copied to every box, secrets do not belong in it"
+_NO_SECRETS = "nothing here (floor.yaml is copied to every box, secrets do not belong in it)"
 
 
 def check(config: Config) -> Iterator[Problem]:
@@ -49,7 +49,7 @@ def _env(env: Mapping[str, str], path: KeyPath) -> Iterator[Problem]:
     for name, value in env.items():
         where = (*path, name)
         if why := flags.VARIABLES.get(name):
-            yield Problem(where, f"nothing: {why}", name)
+            yield Problem(where, f"nothing here ({why})", name)
         elif name.startswith("FLOOR_"):
             yield Problem(where, "another name: those with FLOOR_ are floor's own", name)
         elif _SECRET_NAME.search(name.upper()) or _secret(value):

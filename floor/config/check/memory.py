@@ -8,44 +8,37 @@ from floor.config.check import parts
 from floor.config.model import Config, ResolvedCopy
 from floor.config.problem import Problem
 
-_ENGINE_SHARE = 0.92  # what vLLM takes where nothing is said; 0.90 in older releases
+_ENGINE_SHARE = 0.92  # what vLLM takes where none is given; 0.90 in older releases
 _CAUTIOUS = 0.90
 _ALL = "all"
 
 
 def check(config: Config) -> Iterator[Problem]:
     """Given a configuration, yield shares that cannot be had, and warn of those that leave a box too little."""
+    copies = [placed for placed in parts.copies(config) if placed.box.managed]
     for box in config.boxes:
-        here = [placed for placed in parts.copies(config) if placed.copy.box == box and placed.box.managed]
-        yield from _sum(box, here)
-        for placed in here:
-            yield from _single(placed)
+        yield from _sum(box, [placed for placed in copies if placed.copy.box == box])
+    # copies that have their share from the model are told of once
+    for where, placed in {placed.where("utilization"): placed for placed in reversed(copies)}.items():
+        share = placed.resolved.utilization
+        if share is None and _cards(placed.resolved):
+            write = f"a share such as 0.85: vLLM takes {_ENGINE_SHARE:g} where none is given"
+            yield Problem(where, write, "no share", warning=True)
+        elif share is not None and share > _CAUTIOUS and _cards(placed.resolved):
+            write = f"at most {_CAUTIOUS:g}: start-up takes more for a while, and a box without memory freezes"
+            yield Problem(where, write, warning=True)
 
 
 def _sum(box: str, here: list[parts.Placed]) -> Iterator[Problem]:
-    cards = {placed.resolved.backend: _cards(placed.resolved) for placed in here}
+    cards = {placed.name: _cards(placed.resolved) for placed in here}
     for card in sorted({card for some in cards.values() for card in some}):
-        sharing = [placed for placed in here if {card, _ALL} & cards[placed.resolved.backend]]
+        sharing = [placed for placed in here if {card, _ALL} & cards[placed.name]]
         shares = [_share(placed.resolved) for placed in sharing]
         if len(sharing) > 1 and sum(shares) > 1 + 1e-9:
             said = " + ".join(f"{share:g} of {placed.name}" for placed, share in zip(sharing, shares, strict=True))
-            where = sharing[-1].where("utilization")
-            yield Problem(where, "shares that add up to at most 1", f"{said} on {box}, {sum(shares):.2f} in all")
+            found = f"{said} on {box}, {sum(shares):.2f} in all"
+            yield Problem(sharing[-1].where("utilization"), "shares that add up to at most 1", found)
             return
-
-
-def _single(placed: parts.Placed) -> Iterator[Problem]:
-    share = placed.resolved.utilization
-    if not _cards(placed.resolved):
-        return
-    if share is None:
-        write = f"a share such as 0.85: vLLM takes {_ENGINE_SHARE:g} where none is given"
-        yield Problem(
-            ("models", placed.name, "utilization"), write, f"no share for {placed.resolved.backend}", warning=True
-        )
-    elif share > _CAUTIOUS:
-        write = f"at most {_CAUTIOUS:g}: start-up takes more for a while, and a box without memory freezes"
-        yield Problem(placed.where("utilization"), write, warning=True)
 
 
 def _share(copy: ResolvedCopy) -> float:

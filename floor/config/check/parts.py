@@ -23,22 +23,21 @@ class Placed:
 
     def where(self, key: str) -> KeyPath:
         """Given an option that a copy shares with its model, return the path of the one that counts."""
-        own = key in self.copy.model_fields_set
-        return (*self.path, key) if own or key not in self.model.model_fields_set else ("models", self.name, key)
+        return (*self.path, key) if key in self.copy.model_fields_set else ("models", self.name, key)
 
 
 def copies(config: Config) -> Iterator[Placed]:
-    """Given a configuration, yield each copy whose box is known."""
+    """Given a configuration, yield each copy whose box is known, one for each box."""
     for name, model in config.models.items():
         for index, copy in enumerate(model.replicas):
-            if copy.box in config.boxes:
+            if copy.box in config.boxes and copy.box not in [other.box for other in model.replicas[:index]]:
                 path = ("models", name, "replicas", index)
                 yield Placed(path, name, model, copy, config.boxes[copy.box], config.resolve(name, copy))
 
 
 def references(config: Config, names: list[str], path: KeyPath, *, managed: bool) -> Iterator[Problem]:
     """Given box names and their path, yield the unknown ones, those named twice, and those that should be managed."""
-    for index, name in enumerate(names):
+    for index, name in enumerate(names if config.boxes else ()):
         where = (*path, index)
         if name not in config.boxes:
             yield unknown(config, name, where)

@@ -23,9 +23,12 @@ class _Port:
 def check(config: Config) -> Iterator[Problem]:
     """Given a configuration, yield each port that two would listen on, and those that an engine cannot have."""
     yield from _listens(config)
+    told: set[KeyPath] = set()
     for name, box in config.boxes.items():
-        if box.managed:
-            yield from _on(config, name)
+        for problem in _on(config, name) if box.managed else ():
+            if problem.path not in told:
+                yield problem
+            told.add(problem.path)
     for placed in parts.copies(config):
         if placed.box.managed and placed.resolved.port < _PRIVILEGED:
             found = f"{placed.resolved.port}, which only root may listen on"
@@ -48,7 +51,7 @@ def _on(config: Config, box: str) -> Iterator[Problem]:
     for port in _ports(config, box):
         if port.number in taken:
             owner = taken[port.number].owner
-            yield Problem(port.path, "a port of its own", f"{port.number}, which is {owner}'s on {box} as well")
+            yield Problem(port.path, "a port of its own", f"{port.number}, which {owner} has on {box}")
         taken.setdefault(port.number, port)
 
 

@@ -58,7 +58,7 @@ def _options(options: list[str], path: KeyPath) -> Iterator[Problem]:
         name = option.partition("=")[0]
         if name in _OPTIONS:
             key = _OPTIONS[name]
-            yield Problem((*path, index), f"{key} instead" if key else "nothing: floor sets it itself", name)
+            yield Problem((*path, index), f"{key} instead" if key else "nothing here (floor sets it itself)", name)
 
 
 def _volumes(volumes: list[str], path: KeyPath) -> Iterator[Problem]:

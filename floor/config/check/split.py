@@ -27,4 +27,4 @@ def check(config: Config) -> Iterator[Problem]:
             yield Problem((*path, "pipeline"), "the layers of at least two stages, such as [20, 28]")
         for flag in _TENSOR:
             if flag in model.args:
-                yield Problem(("models", name, "args", flag), "nothing: it follows from split")
+                yield Problem(("models", name, "args", flag), "nothing here (it follows from split)")
