@@ -1,0 +1,71 @@
+"""What tests ask of a deployed lab: chats through the proxy, pool membership, waiting until something is so."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+from tests.lab.boxes import Lab
+from tests.lab.floor import Floor
+from tests.lab.sites import MODEL, PORT
+
+UNIT = f"floor-copy-{MODEL}.service"
+
+
+def set_up(lab: Lab, floor: Floor) -> None:
+    """Make both boxes ready, from bare ones."""
+    for box in lab.boxes.values():
+        box.run(["mkdir", "-p", "/srv/tiny"])
+        floor("setup", box.name, "--yes")
+
+
+def chat(lab: Lab, box: str = "boxa", *, stream: bool = False, tokens: int = 4, timeout: float = 30) -> tuple[int, str]:
+    """Send one chat from the client's namespace through one box's proxy; return status and body."""
+    body = {"model": MODEL, "messages": [{"role": "user", "content": "hello"}], "max_tokens": tokens, "stream": stream}
+    url = f"http://{lab.boxes[box].address}:{PORT}/v1/chat/completions"
+    words = ["curl", "-sS", "-N", "-m", str(timeout), "-w", "\n%{http_code}", "-H", "Content-Type: application/json"]
+    done = lab.client.run([*words, "-d", json.dumps(body), url], check=False, timeout=timeout + 10)
+    text, _, status = done.stdout.rpartition("\n")
+    return int(status or 0), text
+
+
+def pool(lab: Lab, box: str = "boxa") -> list[str]:
+    """Who is in the pool of a proxy box, as its pool service says."""
+    state = json.loads(lab.boxes[box].read("/run/floor/pool/state.json"))
+    return list(state["pools"][MODEL]["members"])
+
+
+def until(what: str, so: Callable[[], bool], seconds: float, every: float = 0.05) -> float:
+    """Wait until `so()`; return the seconds it took. Fail with `what` when it is not so in time."""
+    began = time.monotonic()
+    while not so():
+        waited = time.monotonic() - began
+        assert waited < seconds, f"{what}: not within {seconds} s"
+        time.sleep(every)
+    return time.monotonic() - began
+
+
+def invocations(lab: Lab) -> dict[str, dict[str, str]]:
+    """Of every unit of floor on every box, the id of the run it is in: a restart shows."""
+    found: dict[str, dict[str, str]] = {}
+    for box in lab.boxes.values():
+        names = box.run(["systemctl", "list-units", "--plain", "--no-legend", "floor*"]).stdout.split("\n")
+        units = [line.split()[0] for line in names if line.strip()]
+        shown = box.run(["systemctl", "show", "-p", "Id,InvocationID", *units]).stdout.split("\n\n")
+        rows = [dict(line.split("=", 1) for line in block.strip().split("\n")) for block in shown if block.strip()]
+        found[box.name] = {row["Id"]: row["InvocationID"] for row in rows}
+    return found
+
+
+def written(lab: Lab) -> dict[str, str]:
+    """Every file of floor's on every box with the time of its last change."""
+    places = ["/etc/floor", "/etc/systemd/system", "/var/lib/floor", "/opt/floor/current"]
+    find = ["find", *places, "-not", "-path", "*/secrets/*", "-printf", "%p %T@ %C@\n"]
+    return {box.name: box.run(find).stdout for box in lab.boxes.values()}
+
+
+def status(floor: Floor) -> dict[str, Any]:
+    """`floor status --json`."""
+    return dict(json.loads(floor("status", "--json").stdout))

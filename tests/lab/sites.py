@@ -1,0 +1,41 @@
+"""floor.yaml for the lab: simulated engines, native or in Docker, a copy on each box."""
+
+from __future__ import annotations
+
+from tests.lab.boxes import Lab
+
+SIMULATED = "[/opt/floor/current/bin/python, -I, -m, floor.sim]"
+NATIVE = f"{{kind: native, command: {SIMULATED}}}"
+DOCKER = (
+    f"{{kind: docker, image: 'floor-lab/base:1', gpus: none, entrypoint: {SIMULATED}, "
+    "volumes: ['/opt/floor:/opt/floor:ro', '/srv/tiny:/srv/tiny:ro']}"
+)
+PORT = 8080
+MODEL = "flagship"
+
+
+def site(lab: Lab, runtime: str = NATIVE, *, load_time: float = 2, speed: float = 4, extra: str = "") -> str:
+    """A model with a copy on each box of the lab, four requests at once in each; `extra` are more lines of it."""
+    names = list(lab.boxes)
+    boxes = "\n".join(f"  {box.name}: {{host: {box.address}}}" for box in lab.boxes.values())
+    return f"""\
+boxes:
+{boxes}
+models:
+  {MODEL}:
+    source: /srv/tiny
+    context: 8192
+    max_requests: 4
+    request_time: 60
+    start_time: 120
+    runtime: {runtime}
+    env: {{FLOOR_SIM_LOAD_TIME: "{load_time}", FLOOR_SIM_SPEED_FACTOR: "{speed}", FLOOR_SIM_CONTROL_TOKEN: "lab"}}
+    replicas: [{", ".join(names)}]
+{extra}
+proxy: {{boxes: [{", ".join(names)}], listen: {PORT}}}
+"""
+
+
+def proxy(lab: Lab, box: str = "boxa") -> str:
+    """The proxy's address on one box."""
+    return f"http://{lab.boxes[box].address}:{PORT}"
