@@ -49,8 +49,9 @@ class Kind(StrEnum):
 class Launch:
     """What a unit's main process must have been started with; secrets are never part of it.
 
-    `argv` is what /proc/PID/cmdline holds, `env` what the main process's environment must hold besides
-    FLOOR_LAUNCH (a container's own variables are in `argv`), `image` a docker reference, `extra` whatever else asks for a new process when it changes (a service's settings, floor's release).
+    `argv` is what /proc/PID/cmdline holds, `env` what the main process's environment must hold besides FLOOR_LAUNCH (a
+    container's own variables are in `argv`), `image` a docker reference, `extra` whatever else asks for a new process
+    when it changes (a service's settings, floor's release).
     """
 
     argv: tuple[str, ...]

@@ -1,0 +1,67 @@
+"""floor.yaml and a mode, turned into what every box must hold. Pure: the same input gives the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from floor.box import paths
+from floor.config.model import Config, ResolvedCopy
+from floor.desired import copies, nginx, pool, services
+from floor.desired.front import Front, fronts
+from floor.desired.state import BoxFacts, BoxState, File, Unit
+from floor.errors import RefusedError, UsageError
+
+MODES = ("replicas", "split")
+Part = tuple[Unit, list[File]]
+
+
+def build(config: Config, mode: str, boxes: Mapping[str, BoxFacts], release: str) -> dict[str, BoxState]:
+    """Given the config, the mode, what is known of the boxes and the id of floor's build, return the state of every
+    managed box.
+
+    A box that `boxes` does not know counts as one whose host did not resolve: its copies are in no pool, and what runs
+    on it listens on its host as floor.yaml writes it.
+
+    Raises UsageError for another mode, RefusedError for mode split, ConfigError for what cannot be written down.
+    """
+    if mode not in MODES:
+        raise UsageError(f"mode {mode!r}: there is no such mode; write replicas")
+    if mode != "replicas":
+        raise RefusedError("mode split: this version of floor deploys replicas only; write --mode replicas")
+    models = fronts(config, boxes)
+    by_box: dict[str, list[ResolvedCopy]] = {name: [] for name, box in config.boxes.items() if box.managed}
+    for model in config.models:
+        for found in config.copies(model):
+            if found.managed:
+                by_box[found.box].append(found)
+    proxy = pool.settings(config, models)
+    return {
+        name: _box(config, name, mode, boxes.get(name, BoxFacts(None)), release, here, models, proxy)
+        for name, here in by_box.items()
+    }
+
+
+def _box(
+    config: Config,
+    name: str,
+    mode: str,
+    facts: BoxFacts,
+    release: str,
+    here: Sequence[ResolvedCopy],
+    models: Sequence[Front],
+    pool_settings: str,
+) -> BoxState:
+    listen = facts.address or config.boxes[name].host
+    made = [copies.copy(found, listen, mode, config.health) for found in here]
+    parts: list[Part] = [services.target()] if made else []
+    parts += made
+    if name in config.proxy.boxes:
+        files = nginx.files(config, models, facts)
+        proxy_unit, proxy_files = services.proxy([file.path for file in files])
+        parts += [services.pool(pool_settings, release), (proxy_unit, [*files, *proxy_files])]
+    if parts:
+        units = [unit.name for unit, _ in parts]
+        parts.append(services.status(listen, config.boxes[name].status_port, units, release))
+    own = [File(str(paths.MODE), f"{mode}\n")] if made else []
+    every = sorted([*own, *(file for _, files in parts for file in files)], key=lambda file: file.path)
+    return BoxState(name, release, mode, tuple(every), tuple(unit for unit, _ in parts))

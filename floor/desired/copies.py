@@ -1,0 +1,152 @@
+"""A copy on a box: its unit, what its process is started with, and the settings that its warm-up reads."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from floor.box import paths
+from floor.config.hosts import netloc
+from floor.config.model import Health, ResolvedCopy, Runtime
+from floor.desired.nginx import DESCRIPTORS
+from floor.desired.state import File, Kind, Launch, Unit
+from floor.desired.times import GPU_SECONDS, RESTART_BURST, RESTART_SECONDS, Times, times
+from floor.engines import docker, environment, vllm
+from floor.errors import ConfigError
+from floor.render import template
+
+GREP = "/usr/bin/grep"
+# Short of memory, the kernel takes the process with the highest of these (-1000 to 1000, default 0) first.
+OOM_SCORE = 500
+# No words of a config are in it: it is the one shell in a unit.
+GPU_WAIT = (
+    "/bin/sh",
+    "-c",
+    f"timeout {GPU_SECONDS} sh -c 'until timeout 20 nvidia-smi -L 2>/dev/null; do sleep 2; done' || "
+    f"{{ nvidia-smi -L; echo 'no GPU answered within {GPU_SECONDS} s; for a box without one write gpus: none in runtime';"
+    " exit 1; } >&2",
+)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """What depends on the runtime: the process, and the command lines around it."""
+
+    launch: Launch
+    tidy: tuple[list[str], ...] = ()
+    stop: tuple[list[str], ...] = ()
+
+
+def copy(resolved: ResolvedCopy, ip: str, mode: str, health: Health) -> tuple[Unit, list[File]]:
+    """Given a managed copy, the address that it listens on, the mode and how copies are judged, return its unit and
+    its files. Raises ConfigError naming the copy where something of it cannot be written down."""
+    runtime = resolved.runtime
+    if runtime is None:
+        raise ConfigError([f"{resolved.backend}: there is no runtime; write how the engine is started"])
+    name = unit_name(resolved.model)
+    when = times(resolved.request_time, resolved.start_time, drains=runtime.drains)
+    try:
+        made = (
+            _docker(resolved, runtime, ip, when) if runtime.kind == "docker" else _native(resolved, runtime, ip, when)
+        )
+        text = _unit(resolved, runtime, made, when, mode)
+    except ValueError as error:
+        raise ConfigError([f"{resolved.backend}: {error}"]) from error
+    files = [File(str(paths.UNITS / name), text), File(settings_path(resolved.model), settings(resolved, ip, health))]
+    return Unit(name, Kind.COPY, made.launch, resolved.backend), files
+
+
+def unit_name(model: str) -> str:
+    """Given a model's name, return that of the unit of its copy; a box holds one copy of a model at most."""
+    return f"floor-copy-{model}.service"
+
+
+def settings_path(model: str) -> str:
+    """Given a model's name, return where the settings of its copy lie on a box."""
+    return str(paths.ENGINES / f"{model}.json")
+
+
+def settings(resolved: ResolvedCopy, ip: str, health: Health) -> str:
+    """Given a copy, its address and how copies are judged, return what the warm-up and the agent are told of it."""
+    found = {
+        "backend": resolved.backend,
+        "url": f"http://{netloc(ip, resolved.port)}",
+        "model": resolved.model,
+        "dialect": resolved.engine,
+        "key_file": str(paths.ENGINE_KEY) if resolved.key else None,
+        "start_time": resolved.start_time,
+        "context": resolved.context,
+        "stall": health.stall,
+        "min_speed": health.min_speed,
+    }
+    return json.dumps(found, indent=1, sort_keys=True) + "\n"
+
+
+def _arguments(resolved: ResolvedCopy, ip: str, when: Times) -> list[str]:
+    serve = vllm.Serve(
+        source=resolved.source,
+        name=resolved.model,
+        host=ip,
+        port=resolved.port,
+        context=resolved.context,
+        max_requests=resolved.max_requests,
+        kv_cache=resolved.kv_cache,
+        utilization=resolved.utilization,
+        cache_memory=resolved.cache_memory,
+        drain=when.drain or None,
+        args=resolved.args,
+    )
+    return vllm.arguments(serve)
+
+
+def _native(resolved: ResolvedCopy, runtime: Runtime, ip: str, when: Times) -> _Made:
+    program = runtime.command[0]
+    env = environment.native(program, _cache(resolved.model), resolved.env)
+    return _Made(Launch((*runtime.command, *_arguments(resolved, ip, when)), env))
+
+
+def _docker(resolved: ResolvedCopy, runtime: Runtime, ip: str, when: Times) -> _Made:
+    name, cache = PurePosixPath(unit_name(resolved.model)).stem, _cache(resolved.model)
+    container = docker.Container(
+        name=name,
+        image=runtime.image,
+        words=_arguments(resolved, ip, when),
+        entrypoint=runtime.entrypoint or docker.ENTRYPOINT,
+        gpus=runtime.gpus,
+        volumes=[f"{cache}:{cache}", *docker.mounts(resolved.source, runtime.volumes)],
+        env=environment.container(cache, resolved.env),
+        secrets=["VLLM_API_KEY"],
+        options=[f"--oom-score-adj={OOM_SCORE}", *runtime.options],
+    )
+    launch = Launch(tuple(docker.run(container)), image=runtime.image)
+    return _Made(launch, tidy=(docker.remove(name),), stop=(docker.stop(name, when.docker_stop),))
+
+
+def _unit(resolved: ResolvedCopy, runtime: Runtime, made: _Made, when: Times, mode: str) -> str:
+    in_docker = runtime.kind == "docker"
+    return template(
+        "systemd/copy.service.j2",
+        backend=resolved.backend,
+        how="in a container" if in_docker else "a program of this box",
+        description=f"floor: {resolved.model}, the copy on {resolved.box}",
+        docker=in_docker,
+        times=when,
+        burst=RESTART_BURST,
+        restart=RESTART_SECONDS,
+        condition=[GREP, "-qx", mode, str(paths.MODE)],
+        before=[GPU_WAIT] if runtime.gpus else [],
+        tidy=made.tidy,
+        launch=made.launch,
+        warm=[str(paths.PYTHON), "-I", "-m", "floor.agent.warm", settings_path(resolved.model)],
+        stop=made.stop,
+        user=runtime.user,
+        descriptors=DESCRIPTORS,
+        oom=OOM_SCORE,
+        cache=f"floor/{resolved.model}",
+        secrets=paths.ENGINE_ENV,
+    )
+
+
+def _cache(model: str) -> str:
+    return str(paths.CACHE / model)

@@ -1,0 +1,92 @@
+"""The files of the proxy's nginx."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from floor.box import paths
+from floor.config.model import Config
+from floor.desired import answers, routes
+from floor.desired.front import Backend, Front
+from floor.desired.state import BoxFacts, File
+from floor.render import template
+
+CONNECTIONS = 8192
+# At least two for each connection, and no more than boxes in containers may have.
+DESCRIPTORS = 20000
+TRIES = 3
+JOURNAL = "/run/systemd/journal/dev-log"
+TEMPORARY = paths.CACHE / "nginx"
+
+
+def files(config: Config, fronts: Sequence[Front], facts: BoxFacts) -> list[File]:
+    """Given the config, its models as proxies see them and the facts of a proxy box, return its nginx files."""
+    longest = max((front.request_time for front in fronts), default=0.0)
+    connect = config.proxy.connect_timeout
+    values: dict[str, object] = {
+        "members": paths.MEMBERS,
+        "user": facts.nginx_user,
+        "pid": paths.NGINX_PID,
+        "connections": CONNECTIONS,
+        "descriptors": DESCRIPTORS,
+        "shutdown": duration(longest + 10),
+        "max_body": config.proxy.max_body,
+        "temporary": TEMPORARY,
+        "connect": duration(connect),
+        "tries": TRIES,
+        "next": duration(_passing_on(connect, fronts)),
+        "journal": JOURNAL,
+        "health": routes.HEALTH,
+        "retry_after": answers.RETRY_AFTER,
+        "empty": paths.EMPTY_SOCKET,
+        "unavailable": answers.unavailable(),
+        "errors": answers.errors(config.proxy.max_body),
+    }
+    shared = ["nginx.conf", "process.conf", "events.conf"]
+    shared += [f"http/{name}.conf" for name in ("log", "requests", "unavailable", "upstream")]
+    shared += ["server/errors.conf", "location/get.conf", "location/post.conf"]
+    made = [_file(name, template(f"nginx/{name}.j2", **values)) for name in shared]
+    return made + [_file(f"servers/{front.model}.conf", server(front, ipv6=facts.ipv6)) for front in fronts]
+
+
+def server(front: Front, *, ipv6: bool) -> str:
+    """Given a model as proxies see it and whether the box has IPv6, return the file of its port."""
+    listen = [str(front.listen), *([f"[::]:{front.listen}"] if ipv6 else [])]
+    return template(
+        "nginx/servers/model.conf.j2",
+        model=front.model,
+        upstream=front.upstream,
+        listen=listen,
+        pool=front.headers,
+        key_file=paths.ENGINE_KEY_CONF,
+        read=duration(front.request_time),
+        health=routes.HEALTH,
+        healthy=answers.healthy(),
+        routes=routes.ROUTES,
+        patterns=routes.PATTERNS,
+        detours=[_detour(backend) for backend in front.backends if backend.socket],
+    )
+
+
+def duration(seconds: float) -> str:
+    """Given seconds, return them as nginx writes times: whole seconds, or milliseconds rounded up."""
+    return f"{seconds:.0f}s" if seconds == int(seconds) else f"{math.ceil(seconds * 1000)}ms"
+
+
+def _passing_on(connect: float, fronts: Sequence[Front]) -> float:
+    """How long a request may be passed on: for as many tries as there are, and not after any read timeout."""
+    return min([TRIES * connect, *(front.request_time for front in fronts)])
+
+
+def _detour(backend: Backend) -> Mapping[str, object]:
+    return {
+        "backend": backend.copy.backend,
+        "socket": backend.socket,
+        "headers": backend.headers,
+        "address": backend.address,
+    }
+
+
+def _file(name: str, text: str) -> File:
+    return File(str(paths.NGINX / name), text)

@@ -1,0 +1,57 @@
+"""What floor-pool is told: every model's backends, and how to ask them. The shape is floor/pool/settings.py's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from floor.box import paths
+from floor.config.hosts import netloc
+from floor.config.model import Config
+from floor.config.proxy import IDLE_TIME
+from floor.desired.copies import unit_name
+from floor.desired.front import Backend, Front
+
+# Idle connections that a worker of nginx keeps open to the engines of a model: more than run in a copy at once.
+KEEPALIVE = 32
+
+
+def settings(config: Config, fronts: Sequence[Front]) -> str:
+    """Given the config and its models as proxies see them, return the text of pool.json."""
+    found = {
+        "interval": config.health.interval,
+        "key_file": str(paths.ENGINE_KEY),
+        "status_key_file": str(paths.STATUS_KEY),
+        "pools": [_pool(config, front) for front in fronts],
+    }
+    return json.dumps(found, indent=1, sort_keys=True) + "\n"
+
+
+def _pool(config: Config, front: Front) -> dict[str, Any]:
+    return {
+        "model": front.model,
+        "upstream": front.upstream,
+        "keepalive": KEEPALIVE,
+        "idle": IDLE_TIME,
+        "backends": [_backend(config, backend) for backend in front.backends],
+    }
+
+
+def _backend(config: Config, backend: Backend) -> dict[str, Any]:
+    copy, box = backend.copy, config.boxes[backend.copy.box]
+    return {
+        "name": copy.backend,
+        "url": copy.url or f"http://{backend.address}",
+        "address": backend.ip,
+        "port": copy.port,
+        "server": backend.server,
+        "weight": copy.weight,
+        "box": copy.box,
+        "unit": unit_name(copy.model) if copy.managed else None,
+        "status_url": f"http://{netloc(backend.ip, box.status_port)}/status" if copy.managed else None,
+        "dialect": copy.engine,
+        "key": copy.key,
+        "stall": config.health.stall,
+        "min_speed": config.health.min_speed,
+    }

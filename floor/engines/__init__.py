@@ -1,0 +1,1 @@
+"""How an engine is launched, told to stop, what headers it wants, and what it logs. Pure: nothing is run here."""
