@@ -19,7 +19,8 @@ from .verdict import Level, Reason, Verdict
 
 Pause = Callable[[float], Awaitable[None]]
 
-_STEP = 0.5  # seconds between two looks at a busy backend
+_STEP = 0.5  # seconds between two looks at a busy or late backend
+_PASSING = frozenset({Reason.TIMED_OUT, Reason.SLOW})  # may be over in a moment: busy is not down
 _LAST_LOOK = 0.9  # seconds for the look after a generation that ran out of time: the whole stays within timeout + 1 s
 
 
@@ -32,9 +33,9 @@ async def check(
     clock: Clock = monotonic,
     pause: Pause = asyncio.sleep,
 ) -> Verdict:
-    """Look at a backend; if it is idle ask one token of it, if it is busy look again until its counts move.
+    """Look at a backend; if it is idle ask one token of it, if it is busy or late look again until its counts move.
 
-    `timeout` bounds the whole (it ends within `timeout` + 1 s), `window` the looking at a busy one, both in seconds.
+    `timeout` bounds the whole (it ends within `timeout` + 1 s), `window` the looking again, both in seconds.
     Return the verdict; nothing is raised for what a backend does.
     """
     ends = clock() + timeout
@@ -46,7 +47,7 @@ async def check(
         sample = await look(client, replace(target, probe_timeout=min(target.probe_timeout, left)), clock=clock)
         history, verdict = judge(target, history, sample)
         now = clock()
-        if verdict.level < Level.READY or verdict.level is Level.GENERATES:
+        if verdict.level is Level.GENERATES or (verdict.level < Level.READY and verdict.reason not in _PASSING):
             return verdict
         if wants_generation(history, sample, now, every=0.0):
             return await _ask(client, target, history, within=ends - now, clock=clock)

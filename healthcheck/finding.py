@@ -142,7 +142,7 @@ def _too_slow(target: Target, measured: Generation | None) -> str | None:
     if speed is None or (measured.speed is not None and speed >= target.min_speed):
         return None
     sign = "" if measured.speed is not None else "below "
-    return f"degraded (CPU?): generates {sign}{speed:.1f} tokens/s, the minimum is {target.min_speed:g}"
+    return f"generates {sign}{speed:.1f} tokens/s, the minimum is {target.min_speed:g} (on the CPU instead of the GPU?)"
 
 
 def _failed(target: Target, history: History, failed: Generation, at: float, *, known: bool) -> Finding:

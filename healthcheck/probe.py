@@ -66,24 +66,33 @@ async def generate(
     """
     began = clock()
     first = await _generate(client, target, 1, clock=clock, within=timeout)
+    lead = first.answer.seconds  # of which the prompt's part comes again
     left = timeout - (first.at - began)
     # So many tokens that running out of time is itself proof of being below the minimum.
-    count = min(_SPEED_TOKENS, int((target.min_speed or 0) * left))
+    count = min(_SPEED_TOKENS, 1 + int((target.min_speed or 0) * (left - lead)))
     if not first.proven or count < 2:
         return first
     more = await _generate(client, target, count, clock=clock, within=left)
-    seconds = more.at - more.began
-    speed = more.tokens / seconds if more.tokens is not None and more.tokens > 1 and seconds > 0 else None
-    below = count / left if more.answer.fault is Fault.TIMED_OUT else None
+    below = (count - 1) / (left - lead) if more.answer.fault is Fault.TIMED_OUT else None
     return Generation(
         target=target,
         began=began,
         at=more.at,
         answer=first.answer,
         tokens=first.tokens,
-        speed=speed,
+        speed=_speed(more, lead),
         speed_below=below,
     )
+
+
+def _speed(more: Generation, lead: float) -> float | None:
+    """Return tokens/s of a generation, given the seconds that one of a single token took; None if it tells nothing."""
+    if more.tokens is None or more.tokens < 2:
+        return None
+    seconds = more.answer.seconds
+    if seconds > lead:
+        return (more.tokens - 1) / (seconds - lead)
+    return more.tokens / seconds if seconds > 0 else None  # the first one compiled, or waited for something
 
 
 async def _generate(

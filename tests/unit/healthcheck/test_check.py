@@ -143,9 +143,39 @@ def test_a_probe_that_others_overtook(engine: Any, make_target: Make) -> None:
 
 
 def test_a_slow_engine_is_degraded(engine: Any, make_target: Make) -> None:
-    """The CPU fell in for the GPU: 16 tokens in 8 s."""
-    engine.took = 8.0
-    engine.generation = lambda _: {"usage": {"completion_tokens": 16 if len(engine.asked) > 4 else 1}}
+    """The CPU fell in for the GPU: 15 tokens beyond the first in 7.5 s."""
+    engine.took = 0.0
+
+    def answer(_: Any) -> Any:
+        first = posts(engine) == 1
+        engine.clock.now += 0.5 if first else 8.0
+        return {"usage": {"completion_tokens": 1 if first else 16}}
+
+    engine.generation = answer
     verdict = checked(engine, make_target(min_speed=5), timeout=30)
     assert (verdict.level, verdict.reason) == (Level.GENERATES, Reason.DEGRADED)
-    assert verdict.evidence == "degraded (CPU?): generates 2.0 tokens/s, the minimum is 5"
+    assert verdict.evidence == "generates 2.0 tokens/s, the minimum is 5 (on the CPU instead of the GPU?)"
+
+
+def test_a_late_answer_is_waited_for(engine: Any, make_target: Make) -> None:
+    """One look that nothing came from is not yet a verdict: a long prefill may hold the engine."""
+    outcomes = iter([httpx.ReadTimeout("")] * 3)
+
+    def health(_: Any) -> Any:
+        return next(outcomes, 200)
+
+    def models(_: Any) -> Any:
+        return {"data": [{"id": "flagship"}]} if engine.clock.now > 101 else httpx.ReadTimeout("")
+
+    def metrics(_: Any) -> Any:
+        return engine.page() if engine.clock.now > 101 else httpx.ReadTimeout("")
+
+    engine.health, engine.models, engine.metrics = health, models, metrics
+    assert checked(engine, make_target()).healthy
+
+
+def test_silence_is_waited_for_no_longer_than_the_window(engine: Any, make_target: Make) -> None:
+    engine.health = engine.models = engine.metrics = httpx.ReadTimeout("")
+    verdict = checked(engine, make_target(), window=3.0)
+    assert (verdict.level, verdict.reason) == (Level.ALIVE, Reason.TIMED_OUT)
+    assert engine.clock.now - 100 == pytest.approx(2.5)

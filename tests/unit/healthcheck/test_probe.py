@@ -133,17 +133,43 @@ def test_an_answer_without_usage_has_no_tokens(engine: Any, make_target: Make) -
     assert (generation.tokens, generation.proven) == (None, False)
 
 
-def test_a_speed_is_tokens_over_the_time_of_a_second_generation(engine: Any, make_target: Make) -> None:
-    """The first one may compile; 16 tokens in 0.2 s are 80 a second."""
-    engine.generation = lambda r: {"usage": {"completion_tokens": json.loads(r.content)["max_tokens"]}}
+def takes(engine: Any, *seconds: float) -> Callable[[httpx.Request], Any]:
+    """Generations of as many tokens as were asked for, each in its own time."""
+    times = iter(seconds)
+
+    def answer(request: httpx.Request) -> Any:
+        engine.clock.now += next(times)
+        return {"usage": {"completion_tokens": json.loads(request.content)["max_tokens"]}}
+
+    engine.took = 0.0
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "speed"),
+    [
+        (0.2, 0.5, 15 / 0.3),  # what both have in common is the prompt
+        (1.0, 0.5, 16 / 0.5),  # the first one compiled
+        (3.0, 3.5, 30),  # a long silent prefill is not a slow engine
+    ],
+)
+def test_a_speed_is_of_the_tokens_beyond_the_first(
+    engine: Any, make_target: Make, first: float, second: float, speed: float
+) -> None:
+    engine.generation = takes(engine, first, second)
     generation = generated(engine, make_target(min_speed=5))
-    assert generation.speed == pytest.approx(80)
+    assert generation.speed == pytest.approx(speed)
     assert generation.tokens == 1
     assert [json.loads(r.content)["max_tokens"] for r in engine.asked] == [1, 16]
 
 
+def test_answers_in_no_time_tell_no_speed(engine: Any, make_target: Make) -> None:
+    engine.generation = takes(engine, 0, 0)
+    assert generated(engine, make_target(min_speed=5)).speed is None
+
+
 def test_running_out_of_time_is_a_bound_of_the_speed(engine: Any, make_target: Make) -> None:
-    """As many tokens are asked as the minimum would make in the time that is left."""
+    """As many tokens are asked as the minimum would make in the time that is left, the prompt taken off."""
     engine.took = 2.0
 
     def second_is_late(request: httpx.Request) -> Any:
@@ -151,12 +177,12 @@ def test_running_out_of_time_is_a_bound_of_the_speed(engine: Any, make_target: M
 
     engine.generation = second_is_late
     generation = generated(engine, make_target(min_speed=1), timeout=10)
-    assert json.loads(engine.asked[1].content)["max_tokens"] == 8
+    assert json.loads(engine.asked[1].content)["max_tokens"] == 7
     assert (generation.proven, generation.speed, generation.speed_below) == (True, None, pytest.approx(1.0))
 
 
 def test_no_time_left_for_a_speed_leaves_it_unknown(engine: Any, make_target: Make) -> None:
-    engine.took = 9.9
+    engine.took = 5.0
     generation = generated(engine, make_target(min_speed=5), timeout=10)
     assert (generation.proven, generation.speed, generation.speed_below) == (True, None, None)
     assert len(engine.asked) == 1
