@@ -11,7 +11,7 @@ LAST = 3  # lines of what was printed that an error repeats
 NEVER = (  # it will not work later either: somebody has to do something
     (
         "REMOTE HOST IDENTIFICATION HAS CHANGED",
-        "its host key has changed; if you know why, run `ssh-keygen -R {host}`, then log in once with `ssh {destination}`",
+        "its host key has changed; if you know why, `ssh-keygen -R {host}` and then log in once: `ssh {destination}`",
     ),
     (
         "Host key verification failed",

@@ -35,7 +35,7 @@ def current(root: Path = paths.ROOT) -> str | None:
 
 def running() -> str | None:
     """Return the name of the release that this process runs from, None for a checkout or another environment."""
-    folder = Path(sys.prefix)
+    folder = Path(sys.prefix).resolve()  # started through `current`
     return folder.name if (folder / READY).is_file() else None
 
 

@@ -1,0 +1,93 @@
+"""Takes floor off this machine again: its units, its files, its releases and its rule for sudo. As root."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from floor.box import command, containers, observe, paths, processes, systemctl, units
+from floor.box.operation import Operation
+from floor.errors import FloorError
+
+PATIENCE = 60.0  # seconds for an engine to end by itself before its processes are ended
+SETUP = paths.LIB / "setup.json"
+
+
+def remove(
+    *,
+    purge: bool,
+    root: Path = paths.ROOT,
+    run: command.Run = command.run,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Stop and remove floor's units and files. Models stay; /var/lib/floor, caches and the user unless `purge`.
+
+    Raises HeldError while an operation holds this box, FloorError when something cannot be stopped.
+    """
+    with Operation(root).idle():
+        names = observe.listed_units(root, run)
+        for name in names:
+            _stop(name, run, sleep)
+        for place in sorted(paths.under(root, paths.UNITS).glob("floor*")):
+            _delete(place)
+        systemctl.do(["daemon-reload"], run)
+        systemctl.do(["reset-failed"], run)
+        for path in (paths.RUN, paths.ETC, paths.NEEDRESTART, paths.OPT):
+            _delete(paths.under(root, path))
+        for place in paths.under(root, "/etc/sudoers.d").glob("floor-*"):
+            _delete(place)
+        _unmask(root, run)
+    if purge:
+        for path in (paths.LIB, paths.CACHE):
+            _delete(paths.under(root, path))
+        if run(["getent", "passwd", "floor"]).ok:
+            result = run(["userdel", "floor"])
+            if not result.ok:
+                raise FloorError(f"the user floor cannot be removed: {result.said}")
+
+
+def _stop(name: str, run: command.Run, sleep: Callable[[float], None]) -> None:
+    unit = units.show([name])[name]
+    if unit.exists:
+        systemctl.do(["disable", "--", name], run)
+    if unit.active not in ("inactive", "failed"):
+        systemctl.do(["stop", "--no-block", "--", name], run)
+    waited = 0.0
+    while _there(name) and waited < PATIENCE:
+        sleep(0.5)
+        waited += 0.5
+    if _there(name):
+        systemctl.do(["kill", "--signal=SIGKILL", "--", name], run)
+        sleep(1.0)
+    boxed = containers.of_unit(name)
+    if boxed in containers.inspect([boxed], run):
+        containers.remove(boxed, run)
+    if left := processes.in_cgroup(units.show([name])[name].cgroup):
+        raise FloorError(f"{name}: processes {left} cannot be ended; a driver may hold them: restart the box")
+
+
+def _there(name: str) -> bool:
+    unit = units.show([name])[name]
+    return unit.active not in ("inactive", "failed") or bool(processes.in_cgroup(unit.cgroup))
+
+
+def _delete(place: Path) -> None:
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place)
+    else:
+        place.unlink(missing_ok=True)
+
+
+def _unmask(root: Path, run: command.Run) -> None:
+    """Put nginx's own service back as it was found: unmasked, and enabled if it was; it is not started."""
+    try:
+        before = json.loads(paths.under(root, SETUP).read_text())
+    except FileNotFoundError:
+        return
+    systemctl.do(["unmask", "nginx.service"], run)
+    if before["was"] == "enabled":
+        systemctl.do(["enable", "nginx.service"], run)
+    paths.under(root, SETUP).unlink()
