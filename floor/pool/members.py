@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from floor import render
 
-from .settings import Backend, Pool
+from .settings import Pool
 
 _BLOCK = re.compile(r"^upstream (\w+) \{$(.*?)^\}$", re.MULTILINE | re.DOTALL)
 _SERVER = re.compile(r"^ *server (\S+) weight=(\d+) max_fails=0;$", re.MULTILINE)
@@ -26,7 +26,7 @@ def text(pools: Sequence[Pool], members: Collection[str], empty: str) -> str:
                 "keepalive": pool.keepalive,
                 "idle": f"{pool.idle:g}",
                 "members": [
-                    {"name": backend.name, "endpoint": endpoint(backend), "weight": backend.weight}
+                    {"name": backend.name, "server": backend.server, "weight": backend.weight}
                     for backend in pool.backends
                     if backend.name in members
                 ],
@@ -39,15 +39,9 @@ def text(pools: Sequence[Pool], members: Collection[str], empty: str) -> str:
 def read(pools: Sequence[Pool], found: str) -> frozenset[str]:
     """Given the pools and the text of a members file, return the names of the backends that are in it.
 
-    They are known by upstream, address and port: what nginx has. Anything else in the file is nobody's.
+    They are known by upstream and server: what nginx has. Anything else in the file is nobody's.
     """
     servers = {(block[1], server[1]) for block in _BLOCK.finditer(found) for server in _SERVER.finditer(block[2])}
     return frozenset(
-        backend.name for pool in pools for backend in pool.backends if (pool.upstream, endpoint(backend)) in servers
+        backend.name for pool in pools for backend in pool.backends if (pool.upstream, backend.server) in servers
     )
-
-
-def endpoint(backend: Backend) -> str:
-    """Return ADDRESS:PORT as nginx, and `ss`, take it: IPv6 in brackets."""
-    address = f"[{backend.address}]" if ":" in backend.address else backend.address
-    return f"{address}:{backend.port}"

@@ -10,17 +10,23 @@ from pathlib import Path
 from floor.box.document import Document
 from floor.errors import FloorError
 
+_SERVER = re.compile(r"[A-Za-z0-9_./:\[\]-]+")
 _UPSTREAM = re.compile(r"[A-Za-z0-9_]+")
 
 
 @dataclass(frozen=True)
 class Backend:
-    """One copy. `unit` and `status_url` are None where floor does not manage its box. `stall` is in seconds."""
+    """One copy. `unit` and `status_url` are None where floor does not manage its box. `stall` is in seconds.
+
+    `server` is the word for it in the members file: its address and port, or `unix:PATH` of a server of nginx's own on
+    the way to it, where it wants other headers than the rest.
+    """
 
     name: str
     url: str
     address: str
     port: int
+    server: str
     weight: int
     box: str
     unit: str | None
@@ -103,11 +109,16 @@ def _backend(document: Document) -> Backend:
     except ValueError:
         # nginx would look a name up, and refuse to reload for everybody if it does not resolve.
         document.fail("address", "an IP address without brackets")
+    port = document.port("port")
+    server = document.text("server") if document.has("server") else netloc(address, port)
+    if not _SERVER.fullmatch(server):
+        document.fail("server", "ADDRESS:PORT or unix:PATH")
     return Backend(
         name=document.text("name"),
         url=document.text("url"),
         address=address,
-        port=document.port("port"),
+        port=port,
+        server=server,
         weight=document.whole("weight"),
         box=document.text("box"),
         unit=document.text("unit") if document.has("unit") else None,
@@ -117,3 +128,8 @@ def _backend(document: Document) -> Backend:
         stall=document.number("stall"),
         min_speed=document.number("min_speed") if document.has("min_speed") else None,
     )
+
+
+def netloc(address: str, port: int) -> str:
+    """Given an IP address and a port, return them as nginx takes them: IPv6 in brackets."""
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

@@ -1,0 +1,144 @@
+"""`python -I -m floor.agent.warm /etc/floor/engines/MODEL.json`: ends when the engine generates and is warm.
+
+It is the ExecStartPost of a copy's unit, so that the unit's `active` means warm. `$MAINPID` is the engine: when that is
+gone, waiting is over at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from floor.agent.warm_up import Engine, warm_up
+from floor.agent.warm_wait import until_it_generates
+from floor.box import paths
+from floor.box.document import Document
+from floor.errors import FloorError
+from floor.healthcheck.client import make_client
+from floor.healthcheck.target import Target
+
+# Seconds of the unit's start time that are left to systemd: a failure of ours tells what was found, its time-out does
+# not. A tenth of a short start time.
+MARGIN = 30.0
+ALIVE_EVERY = 0.5  # seconds between two looks whether the engine's process is still there
+PROBE_TIMEOUT = 5.0  # seconds for one look; a loading engine is slow to answer, and nobody waits for this one
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to wait for, how long at most (seconds), and the engine's context in tokens (None: it says itself)."""
+
+    target: Target
+    deadline: float
+    context: int | None
+
+
+def load(path: Path, root: Path = paths.ROOT) -> Settings:
+    """Given the settings file of an engine, return what it says. Raise FloorError naming what is wrong."""
+    document = Document.load(path)
+    key = None
+    if document.has("key_file"):
+        place = paths.under(root, document.path("key_file"))
+        try:
+            key = place.read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise FloorError(f"{place}: the engine key cannot be read ({error}); `floor deploy` makes it") from error
+    start_time = document.number("start_time")
+    target = Target(
+        name=document.text("backend"),
+        url=document.text("url"),
+        model=document.text("model"),
+        dialect=document.text("dialect"),
+        key=key,
+        stall=document.number("stall"),
+        probe_timeout=PROBE_TIMEOUT,
+        min_speed=document.number("min_speed") if document.has("min_speed") else None,
+    )
+    context = document.whole("context") if document.has("context") else None
+    return Settings(target, start_time - min(MARGIN, start_time / 10), context)
+
+
+async def warm(settings: Settings, main: Main) -> None:
+    """Wait for the engine, then warm it up. Raise FloorError saying why it will not become warm."""
+    name, began = settings.target.name, time.monotonic()
+    async with make_client() as client:
+        try:
+            async with asyncio.timeout(settings.deadline):
+                await main.outlives(until_it_generates(client, settings.target, time.monotonic, asyncio.sleep, _log))
+                _log(f"{name}: generates after {time.monotonic() - began:.0f} s, warming up")
+                engine = Engine(client, settings.target, settings.context)
+                await main.outlives(warm_up(engine, time.monotonic, _log))
+        except TimeoutError:
+            raise FloorError(
+                f"{name}: not warm after {settings.deadline:.0f} s; its log says why, or start_time is too short"
+            ) from None
+    _log(f"{name}: warm after {time.monotonic() - began:.0f} s")
+
+
+class Main:
+    """The engine's main process, by `$MAINPID`; without one (started by hand) it counts as alive."""
+
+    def __init__(self, environ: Mapping[str, str], proc: Path = Path("/proc")) -> None:
+        pid = environ.get("MAINPID", "")
+        self._pid = int(pid) if pid.isdigit() and int(pid) > 0 else None
+        self._proc = proc
+        self._started = self._look()
+
+    def alive(self) -> bool:
+        """Whether the very process that there was at the start is still there; a pid can be used again."""
+        return self._pid is None or (self._started is not None and self._look() == self._started)
+
+    async def outlives(self, work: Awaitable[T]) -> T:
+        """Return what `work` returns. Raise FloorError as soon as the engine is gone."""
+        task = asyncio.ensure_future(work)
+        try:
+            while True:
+                done, _ = await asyncio.wait([task], timeout=ALIVE_EVERY)
+                if done:
+                    return task.result()
+                if not self.alive():
+                    raise FloorError(
+                        f"the engine (process {self._pid}) ended while it was waited for; its log says why"
+                    )
+        finally:
+            task.cancel()
+
+    def _look(self) -> str | None:
+        """When the process began, in ticks since boot (proc(5), field 22); None if it is gone or a zombie."""
+        try:
+            fields = (self._proc / str(self._pid) / "stat").read_text().rpartition(")")[2].split()
+        except (OSError, UnicodeDecodeError):
+            return None
+        return None if fields[0] in ("Z", "X") else fields[19]
+
+
+def _log(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Given the arguments, wait and warm up. Return the exit code: 0 when the engine is warm."""
+    parser = argparse.ArgumentParser(prog="python -m floor.agent.warm", description=__doc__)
+    parser.add_argument("settings", type=Path, help="/etc/floor/engines/MODEL.json")
+    options = parser.parse_args(argv)
+    try:
+        asyncio.run(warm(load(options.settings), Main(os.environ)))
+    except FloorError as error:
+        _log(f"floor-warm: {error}")
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
