@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -32,12 +34,15 @@ def environ(pid: int, keys: Iterable[str], proc: Path = PROC) -> dict[str, str]:
 
 
 def started(pid: int, proc: Path = PROC) -> float | None:
-    """Given a process id, return the unix time at which it began; None for one that is gone."""
+    """Given a process id, return the unix time at which it began, to 10 ms; None for one that is gone.
+
+    Not by `btime` of /proc/stat, which is cut to whole seconds.
+    """
     fields = _stat(pid, proc)
-    boot = next((line for line in _read(proc / "stat").decode().splitlines() if line.startswith("btime ")), None)
-    if not fields or boot is None:
+    if not fields:
         return None
-    return int(boot.split()[1]) + int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    return time.time() - age
 
 
 def children(pid: int, proc: Path = PROC) -> list[int]:
@@ -67,17 +72,22 @@ def in_cgroup(group: str, roots: Iterable[Path] = CGROUPS) -> list[int]:
     for root in roots:
         folder = root / group.lstrip("/")
         if (folder / "cgroup.procs").exists():
-            text = b"\n".join(_read(procs) for procs in sorted(folder.rglob("cgroup.procs")))
-            return sorted({int(pid) for pid in text.split()})
+            return sorted({int(pid) for procs in _below(folder) for pid in _read(procs).split()})
     return []
 
 
+def _below(folder: Path) -> list[Path]:
+    return [Path(place, "cgroup.procs") for place, _, _ in os.walk(folder)]
+
+
 def _read(path: Path) -> bytes:
-    """A process may end between any two looks at it: what is gone reads as empty."""
+    """A process or its group may end between any two looks at it: what is gone reads as empty."""
     try:
         return path.read_bytes()
-    except (FileNotFoundError, ProcessLookupError, NotADirectoryError):
-        return b""
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ESRCH, errno.ENODEV, errno.ENOTDIR):
+            return b""
+        raise
 
 
 def listening() -> dict[str, dict[str, Any]]:
