@@ -89,13 +89,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         verdict = asyncio.run(_run(flags))
     except FloorError as error:
-        print(f"{State.UNKNOWN.name} {error}")
+        _say(f"{State.UNKNOWN.name} {error}")
         return int(State.UNKNOWN)
     except KeyboardInterrupt:
-        print(f"{State.UNKNOWN.name} interrupted")
+        _say(f"{State.UNKNOWN.name} interrupted")
         return int(State.UNKNOWN)
-    print(json.dumps(document(verdict)) if flags.json else line(verdict))
+    _say(json.dumps(document(verdict)) if flags.json else line(verdict))
     return int(state(verdict))
+
+
+def _say(text: str) -> None:
+    """Print a line. The exit code says the same, so a reader that has gone is no failure; a full disk is named."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        return
+    except OSError as error:
+        print(f"the answer could not be written: {error.strerror}", file=sys.stderr)
 
 
 async def _run(flags: argparse.Namespace) -> Verdict:
