@@ -14,6 +14,7 @@ from floor.config.values import (
     Name,
     Part,
     Port,
+    Says,
     Share,
     Size,
     Text,
@@ -162,7 +163,9 @@ class Model(Part):
     several values."""
     env: Env = Field(default_factory=dict)
     """Environment of the engine. No secrets: this file is copied to every box."""
-    replicas: list[Annotated[Copy, BeforeValidator(_copy)]] = Field(default_factory=list)
+    replicas: list[Annotated[Copy, Says("the name of a box, or {box: NAME, …}"), BeforeValidator(_copy)]] = Field(
+        default_factory=list
+    )
     """Boxes that hold a copy: a name, or a mapping where something differs there."""
     split: Split | None = None
     """The model over several boxes. It is checked; this version deploys replicas. Default: none."""

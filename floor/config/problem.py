@@ -38,10 +38,11 @@ class Source:
     words: Mapping[KeyPath, str]
 
     def line(self, problem: Problem) -> int:
-        """Given a problem, return its line (from 1): its path's, or that of the nearest thing around it in the file."""
-        if problem.line is not None:
-            return problem.line
-        path = problem.path
+        """Given a problem, return its line (from 1)."""
+        return self.line_of(problem.path) if problem.line is None else problem.line
+
+    def line_of(self, path: KeyPath) -> int:
+        """Given a path, return its line, or that of the nearest thing around it in the file."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from floor.config.model import Config
 from floor.config.problem import KeyPath
-from floor.config.values import Write
+from floor.config.values import Says
 
 ANY = "*"  # stands for a name under boxes or models, and for an item of a list
 
@@ -57,11 +57,15 @@ def keys(path: KeyPath) -> list[str]:
 def write(path: KeyPath) -> str:
     """Given the path of a value, return what an error tells to write there."""
     parent, here = at(path[:-1]), at(path)
+    said: tuple[Any, ...] = ()
     if is_model(parent) and path[-1] in parent.model_fields:
         field = parent.model_fields[path[-1]]
-        for said in (*field.metadata, *_inner(field.annotation)):
-            if isinstance(said, Write):
-                return said.text
+        said = (*field.metadata, *_inner(field.annotation))
+    elif get_origin(parent) in (dict, list):
+        said = tuple(_inner(get_args(parent)[-1]))
+    for one in said:
+        if isinstance(one, Says):
+            return one.text
     if is_model(here) or get_origin(here) is dict:
         return "keys with their values below it"
     if get_origin(here) is list:

@@ -56,6 +56,18 @@ def read(text: str, name: str) -> tuple[Source, list[Problem]]:
 
     Raise ConfigError where there is nothing to go on with: no YAML at all, or too much.
     """
+    root, tags = _root(text, name)
+    walk = _Walk(name, tags)
+    data = walk.value(root, (), ())
+    return Source(name, data, walk.lines, walk.words), walk.problems
+
+
+def compose(text: str, name: str) -> Node:
+    """Given YAML text and its file's name, return its root node, a mapping. Raise ConfigError as `read` does."""
+    return _root(text, name)[0]
+
+
+def _root(text: str, name: str) -> tuple[Node, dict[int, str]]:
     loader = None
     try:
         loader = _Loader(text)
@@ -71,9 +83,7 @@ def read(text: str, name: str) -> tuple[Source, list[Problem]]:
         raise ConfigError(
             [f"{name}:{line}: found {_words(root)}; write boxes, models and proxy, each with a `:` behind it"]
         )
-    walk = _Walk(name, loader.tags)
-    data = walk.value(root, (), ())
-    return Source(name, data, walk.lines, walk.words), walk.problems
+    return root, loader.tags
 
 
 class _Walk:

@@ -21,6 +21,8 @@ SIZE = r"^[0-9]+(\.[0-9]+)?(KiB|MiB|GiB|TiB)$"
 SMALLEST_BARE_SIZE = 2**20
 LONGEST = 7 * 24 * 3600.0
 
+_A_DURATION = "a duration such as 500ms, 90s, 30m or 2h, or a number of seconds"
+_A_SIZE = "a size with its unit (KiB, MiB, GiB or TiB), such as 9.5GiB"
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
@@ -32,10 +34,15 @@ class Part(BaseModel):
 
 
 @dataclass(frozen=True)
-class Write:
-    """Replaces pydantic's own error by the text that says what to write instead."""
+class Says:
+    """Says what to write, where a document or an error about a missing value needs it."""
 
     text: str
+
+
+@dataclass(frozen=True)
+class Write(Says):
+    """Replaces pydantic's own error by that text; not for what holds values, whose errors it would hide."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.custom_error_schema(
@@ -51,7 +58,7 @@ def seconds(value: object) -> object:
         number, unit = re.split(r"(?=[a-z])", value, maxsplit=1)
         found = float(number) * _SECONDS[unit]
     else:
-        raise ValueError("a duration such as 500ms, 90s, 30m or 2h, or a number of seconds")
+        raise ValueError(_A_DURATION)
     if not 0 < found <= LONGEST:
         raise ValueError("a duration above 0 and at most 168h")
     return found
@@ -68,7 +75,7 @@ def size(value: object) -> object:
         number, unit = re.split(r"(?=[KMGT])", value, maxsplit=1)
         if float(number) * _BYTES[unit] < 2**60:
             return int(float(number) * _BYTES[unit])
-    raise ValueError("a size with its unit (KiB, MiB, GiB or TiB), such as 9.5GiB")
+    raise ValueError(_A_SIZE)
 
 
 def folder(value: str) -> str:
@@ -96,9 +103,12 @@ def _schema(pattern: str, *, number: str, **limits: float) -> WithJsonSchema:
 
 
 Duration = Annotated[
-    float, BeforeValidator(seconds), _schema(DURATION, number="number", exclusiveMinimum=0, maximum=LONGEST)
+    float,
+    Write(_A_DURATION),
+    BeforeValidator(seconds),
+    _schema(DURATION, number="number", exclusiveMinimum=0, maximum=LONGEST),
 ]
-Size = Annotated[int, BeforeValidator(size), _schema(SIZE, number="integer", minimum=0)]
+Size = Annotated[int, Write(_A_SIZE), BeforeValidator(size), _schema(SIZE, number="integer", minimum=0)]
 Folder = Annotated[
     str,
     Write("an absolute path, such as /models/flagship"),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from floor.config.model import Config, Runtime
 from floor.config.problem import KeyPath, Problem
 
-_ONLY = {"docker": ("image", "volumes", "gpus", "options", "entrypoint"), "native": ("command", "user")}
+ONLY = {"docker": ("image", "volumes", "gpus", "options", "entrypoint"), "native": ("command", "user")}
 _OPTIONS = {
     "-v": "volumes", "--volume": "volumes", "--gpus": "gpus", "--entrypoint": "entrypoint",
     "-e": "env", "--env": "env", "--env-file": "env", "-p": "port", "--publish": "port", "-P": "port",
@@ -31,7 +31,7 @@ def check(config: Config) -> Iterator[Problem]:
 
 def _runtime(runtime: Runtime, path: KeyPath) -> Iterator[Problem]:
     other = "native" if runtime.kind == "docker" else "docker"
-    for key in _ONLY[other]:
+    for key in ONLY[other]:
         if key in runtime.model_fields_set:
             yield Problem((*path, key), f"kind: {other}, or leave {key} out", f"{key} beside kind: {runtime.kind}")
     if runtime.kind == "docker":
