@@ -12,13 +12,13 @@ from floor.box.bare import AGENT, rule_name
 
 OLDEST = (3, 11)
 USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\$?")
-# Path → owner, group, mode. Compile caches of native engines are written by the engine's user itself.
+# Path → owner and mode. Root's, all of them: an engine's user must not be able to put a link where root writes.
 FOLDERS: dict[str, tuple[str, int]] = {
     "/opt/floor": ("root", 0o755),
     "/etc/floor": ("root", 0o755),
     "/etc/floor/secrets": ("root", 0o700),
     "/var/lib/floor": ("root", 0o755),
-    "/var/cache/floor": ("floor", 0o755),
+    "/var/cache/floor": ("root", 0o755),
 }
 
 

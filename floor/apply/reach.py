@@ -15,8 +15,8 @@ from importlib import resources
 from typing import Any
 
 from floor.apply import ssh, words
-from floor.apply.connect import LOCAL
-from floor.apply.transport import parse
+from floor.apply.exchange import parse
+from floor.apply.transport import LOCAL
 from floor.errors import BoxError
 
 CARRY = (

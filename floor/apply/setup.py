@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from floor.apply import own_wheel, wheels
-from floor.apply.connect import open_to
 from floor.apply.preparation import Action, Preparation, prepare
 from floor.apply.reach import Reach
+from floor.apply.transport import open_to
 from floor.errors import RefusedError
 
 Say = Callable[[str], None]
-Confirm = Callable[[str], bool]
+Ask = Callable[[str], bool]
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def _whole(seen: dict[str, object]) -> dict[str, object]:
     return {"os": {"ID": "debian"}, "systemd": True, "sudo": "root", "user": "root", **seen}
 
 
-def setup(box: str, destination: str, *, yes: bool, say: Say, confirm: Confirm) -> Prepared:
+def setup(box: str, destination: str, *, yes: bool, say: Say, ask: Ask) -> Prepared:
     """Prepare a box: say what will be done, ask unless `yes`, do it, and see that its agent answers.
 
     Raises RefusedError for a machine that cannot be a box, BoxError when something failed there, FloorError when the
@@ -55,12 +55,12 @@ def setup(box: str, destination: str, *, yes: bool, say: Say, confirm: Confirm) 
     say(f"{box} ({destination}) will be prepared:")
     for action in plan.actions:
         say(f"  - {action.text}")
-    if not yes and not confirm(f"Prepare {box}?"):
+    if not yes and not ask(f"Prepare {box}?"):
         return Prepared(changed=False, done=False, release=release)
     _, own = own_wheel.build(wheels.own_files())
     carried = {"floor.whl": own}
     if any(action.do == "release" for action in plan.actions):
-        carried["release.tar"] = wheels.bundle(wheels.platform_of(seen)).read_bytes()
+        carried["release.tar"] = wheels.bundle(seen).payload
     reach.as_root(str(seen["sudo"]), _plan(box, plan.actions), carried, say)
     open_to(box, destination).call("observe")
     say(f"{box}: ready, floor {release}")
@@ -71,17 +71,21 @@ def _plan(box: str, actions: tuple[Action, ...]) -> dict[str, object]:
     return {"box": box, "actions": [action.as_json() for action in actions]}
 
 
-def remove(box: str, destination: str, *, purge: bool, say: Say) -> None:
+def remove(box: str, destination: str, *, yes: bool, purge: bool, say: Say, ask: Ask) -> bool:
     """Take floor off a box: engines are stopped, so the caller has to know that nobody is served from there.
 
-    Model files are kept; the state, caches and the user `floor` too unless `purge`. Raises BoxError, RefusedError.
+    Model files are kept; the state, caches and the user `floor` too unless `purge`. Returns whether the person (asked
+    unless `yes`) wanted it. Raises BoxError, RefusedError.
     """
     reach = Reach(box, destination)
     seen = _whole(reach.look())
     if seen["sudo"] == "none":
         raise RefusedError(f"{box}: {seen['user']} is not root and there is no sudo; remove it as root")
+    if not yes and not ask(f"Stop all engines and services on {box} and remove floor from it?"):
+        return False
     kept = "" if purge else "; /var/lib/floor, /var/cache/floor and the user floor are kept (--purge removes them)"
     action = Action("remove", f"stop and remove floor{kept}", {"purge": purge})
     _, own = own_wheel.build(wheels.own_files())
     reach.as_root(str(seen["sudo"]), _plan(box, (action,)), {"floor.whl": own}, say)
     say(f"{box}: floor is removed")
+    return True

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from floor.apply import words
-from floor.apply.transport import SUDO, Transport
+from floor.apply.exchange import SUDO, Transport
 from floor.errors import BoxError, FloorError
 
 # A unix socket's path holds 104 bytes on the smallest system; ssh adds 40 digits (%C), and 17 more while it makes it.

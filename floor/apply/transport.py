@@ -1,190 +1,22 @@
-"""One call of one box's agent: a line of JSON in, a line of JSON out. How it gets there is each transport's own."""
+"""How each managed box of a configuration is reached. What the rest of floor needs of it is imported from here."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import tempfile
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from typing import Any
+from floor.apply.exchange import Transport, UnreachableError
+from floor.apply.local import LocalTransport
+from floor.apply.ssh import SshTransport
+from floor.config.model import Config
 
-from floor.box import paths
-from floor.box.lease import HeldError
-from floor.errors import BoxError, RefusedError
+__all__ = ["LOCAL", "LocalTransport", "SshTransport", "Transport", "UnreachableError", "connect", "open_to"]
 
-MARKER = "@floor "  # what an answer line begins with: a login shell may print before it
-AGENT = (str(paths.PYTHON), "-I", "-m", "floor.agent")
-SUDO = ("sudo", "-n", *AGENT)  # exactly what the sudoers file allows, word by word
-AT_ONCE = 8  # calls of one box at the same time; sshd takes ten sessions on one connection (MaxSessions)
-OUTPUT = 500  # characters of what a box printed that an error repeats
+LOCAL = "local"  # the destination that means this very machine
 
 
-class UnreachableError(BoxError):
-    """The box did not answer: no way there, or lost on the way. It may work later; nothing is known about it now."""
+def open_to(box: str, destination: str) -> Transport:
+    """Given a box's name and its destination, return how to reach it."""
+    return LocalTransport(box) if destination == LOCAL else SshTransport(box, destination)
 
 
-class Transport:
-    """Reaches one box. `box` is its name in floor.yaml, `release` what its agent runs, None before the first call.
-
-    Calls may be made from several threads at once.
-    """
-
-    def __init__(self, box: str) -> None:
-        self.box = box
-        self.release: str | None = None
-        self._room = threading.BoundedSemaphore(AT_ONCE)
-
-    def argv(self) -> list[str]:
-        """Return the command that runs the agent."""
-        raise NotImplementedError
-
-    def explain(self, code: int, said: str) -> BoxError:
-        """Given the exit code and the error output of a command that gave no answer, return what that means."""
-        raise NotImplementedError
-
-    def call(
-        self,
-        name: str,
-        params: Mapping[str, Any] | None = None,
-        *,
-        timeout: float = 30,
-        payload: bytes | None = None,
-    ) -> Any:
-        """Given a call's name and parameters (and bytes for a call that takes some), return what the agent answers.
-
-        Raises HeldError (a BusyError with .record), RefusedError, UnreachableError when the box cannot be reached or
-        gives no answer within `timeout` seconds, BoxError for everything else that went wrong there.
-        """
-        sent = request(name, params) + (payload or b"")
-        with self._room, tempfile.TemporaryFile() as errors:
-            # Not a pipe: an ssh that stays as a master holds the error output open long after the call is over.
-            process = self._start(errors)
-            try:
-                out, _ = process.communicate(sent, timeout=timeout)
-            except subprocess.TimeoutExpired:
-                raise UnreachableError(
-                    f"{self.box}: no answer to `{name}` within {timeout:g} s; is the box up and not overloaded?"
-                ) from None
-            finally:
-                _end(process)
-            errors.seek(0)
-            said = errors.read().decode(errors="replace")
-        return self._result(out.decode(errors="replace"), process.returncode, said)
-
-    def stream(self, name: str, params: Mapping[str, Any] | None = None) -> Iterator[str]:
-        """Given a call that streams, yield its lines as they come; closing the generator ends the call on the box, too.
-
-        Raises as `call` does when the call was not accepted.
-        """
-        with self._room, tempfile.TemporaryFile() as errors:
-            process = self._start(errors)
-            assert process.stdin is not None  # noqa: S101 -- made as a pipe
-            assert process.stdout is not None  # noqa: S101
-            with suppress(BrokenPipeError):  # the reason stands in what it printed
-                process.stdin.write(request(name, params))
-                process.stdin.flush()
-            try:
-                noise = ""
-                for raw in process.stdout:
-                    line = raw.decode(errors="replace")
-                    noise += line
-                    if line.startswith(MARKER):
-                        break
-                else:
-                    process.wait()
-                    errors.seek(0)
-                    self._result(noise, process.returncode, errors.read().decode(errors="replace"))
-                self._result(noise, 0, "")
-                for raw in process.stdout:
-                    yield raw.decode(errors="replace").rstrip("\n")
-            finally:
-                _end(process)
-
-    def _start(self, errors: Any) -> subprocess.Popen[bytes]:
-        argv = self.argv()
-        environment = {**os.environ, "LC_ALL": "C.UTF-8"}  # its errors are read by `explain`
-        try:
-            return subprocess.Popen(
-                argv,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                env=environment,
-                start_new_session=True,
-            )
-        except FileNotFoundError:
-            raise self.explain(127, f"{argv[0]}: not found") from None
-
-    def _result(self, out: str, code: int, said: str) -> Any:
-        answer = parse(out)
-        if answer is None:
-            raise self.explain(code, "\n".join(part for part in (said.strip(), out.strip()[-OUTPUT:]) if part))
-        self.release = answer.get("release") or self.release
-        if "error" in answer:
-            raise failure(self.box, answer["error"])
-        return answer["ok"]
-
-
-def request(name: str, params: Mapping[str, Any] | None) -> bytes:
-    """Given a call, return the line that asks for it."""
-    return (json.dumps({"call": name, "params": dict(params or {})}) + "\n").encode()
-
-
-def parse(out: str) -> dict[str, Any] | None:
-    """Given all that came back, return the answer in it or None. What a login shell printed before is skipped."""
-    for line in reversed(out.splitlines()):
-        _, mark, text = line.partition(MARKER)  # a banner without an end of line stands before the mark
-        if mark:
-            try:
-                answer = json.loads(text)
-            except ValueError:
-                continue
-            if isinstance(answer, dict) and ("ok" in answer or "error" in answer):
-                return answer
-    return None
-
-
-def failure(box: str, error: Mapping[str, Any]) -> Exception:
-    """Given an error as the agent tells it, return it as an exception that names the box."""
-    message = f"{box}: {error.get('message')}"
-    match error.get("kind"):
-        case "busy":
-            return HeldError(message, error.get("data") or {})
-        case "refused":
-            return RefusedError(message)
-        case _:
-            return BoxError(message)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Leave no process and no open pipe behind, however the call ended."""
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            with suppress(BrokenPipeError):  # it went before it had read everything
-                pipe.close()
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(timeout=2)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-class LocalTransport(Transport):
-    """This machine is the box. As root the agent is run directly, else through the same sudo as over ssh."""
-
-    def __init__(self, box: str, argv: Sequence[str] | None = None) -> None:
-        super().__init__(box)
-        self._argv = list(argv) if argv else list(AGENT if os.geteuid() == 0 else SUDO)
-
-    def argv(self) -> list[str]:
-        return self._argv
-
-    def explain(self, code: int, said: str) -> BoxError:
-        from floor.apply.words import beyond_ssh
-
-        return beyond_ssh(self.box, code, said)
+def connect(config: Config) -> dict[str, Transport]:
+    """Return a transport by name for each managed box; nothing is connected before the first call."""
+    return {name: open_to(name, config.destination(name)) for name, box in config.boxes.items() if box.managed}

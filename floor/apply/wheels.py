@@ -11,6 +11,7 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -73,16 +74,34 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
 Download = Callable[[Sequence[str]], tuple[int, str]]
 
 
-def bundle(platform: Platform, cache: Path | None = None, download: Download | None = None) -> Path:
-    """Given a box's platform, return a tar of floor's wheel and all that it needs there, pip's own wheel included.
+@dataclass(frozen=True)
+class Bundle:
+    """A release as a tar of wheels: `params` and `payload` of the agent's call `release.install`."""
+
+    release: str
+    path: Path
+
+    @property
+    def payload(self) -> bytes:
+        return self.path.read_bytes()
+
+    @property
+    def params(self) -> dict[str, Any]:
+        data = self.payload
+        return {"release": self.release, "size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def bundle(facts: Mapping[str, Any], cache: Path | None = None, download: Download | None = None) -> Bundle:
+    """Given a box's facts, return a tar of floor's wheel and all that it needs there, pip's own wheel included.
 
     What is in the cache is not fetched again. Raises FloorError naming the wheels that could not be had.
     """
+    platform = platform_of(facts)
     folder = cache or cache_folder()
     key = f"{platform.machine}-cp{platform.python[0]}{platform.python[1]}-glibc{platform.libc[0]}.{platform.libc[1]}"
     target = folder / f"{release_id()}-{key}.tar"
     if target.is_file():
-        return target
+        return Bundle(release_id(), target)
     (folder / key).mkdir(parents=True, exist_ok=True)
     wanted = closure(platform)
     lacking = [text for text in wanted if _match(text, folder / key) is None]
@@ -91,7 +110,7 @@ def bundle(platform: Platform, cache: Path | None = None, download: Download | N
     name, own = own_wheel.build(own_files())
     _write(target, _tar({**{wheel.name: wheel.read_bytes() for wheel in wheels}, name: own}))
     _prune(folder)
-    return target
+    return Bundle(release_id(), target)
 
 
 def fetch(lacking: Sequence[str], platform: Platform, folder: Path, download: Download) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floor.apply.transport import UnreachableError
+from floor.apply.exchange import UnreachableError
 from floor.errors import BoxError
 
 LAST = 3  # lines of what was printed that an error repeats

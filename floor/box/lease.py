@@ -15,7 +15,7 @@ from floor.errors import BusyError, RefusedError
 
 LEASE = 90.0  # seconds; each call of the holder renews it
 LIVE = "live"
-ENDS = ("done", "failed", "aborted")
+ENDS = ("done", "failed", "aborted", "interrupted")
 
 Record = dict[str, Any]
 
@@ -94,7 +94,7 @@ def held(record: Mapping[str, Any] | None, epoch: int, now: Now) -> Record:
 
 
 def ended(record: Mapping[str, Any], state: str) -> Record:
-    """Given a held record, return it ended as `done`, `failed` or `aborted`."""
+    """Given a held record, return it ended as one of ENDS. Raises RefusedError for another word."""
     if state not in ENDS:
         raise RefusedError(f"state {state!r}: an operation ends as one of {', '.join(ENDS)}")
     return {**record, "state": state}

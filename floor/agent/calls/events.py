@@ -19,6 +19,6 @@ def append(call: Call) -> dict[str, Any]:
     return {}
 
 
-def read(call: Call) -> dict[str, Any]:
-    """{lines} → {events: [...]}, the newest last."""
-    return {"events": events.read(call.params.whole("lines"), call.root)}
+def read(call: Call) -> list[dict[str, Any]]:
+    """{lines} → the newest events, the last one at the end."""
+    return events.read(call.params.whole("lines"), call.root)
