@@ -1,6 +1,7 @@
 """The simulated engine: vLLM's dialect without a GPU, able to break in every way a real one does.
 
-`run(argv)` is what `floor sim` and `python -m floor.sim` call. `floor.sim.process.SimulatedEngine` starts one for tests.
+`run(argv)` is what `floor sim` and `python -m floor.sim` call.
+`floor.sim.process.SimulatedEngine` starts one for a test.
 """
 
 from __future__ import annotations

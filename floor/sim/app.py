@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from floor.sim import control
-from floor.sim.asking import Refusal
 from floor.sim.exchange import VARY, Exchange, Gone, Receive, Reply, Send
 from floor.sim.generate import broken
 from floor.sim.journal import Entry
+from floor.sim.refusals import Refusal
 from floor.sim.routes import find
 from floor.sim.simulator import Simulator
 

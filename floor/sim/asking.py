@@ -1,4 +1,4 @@
-"""What a generation request asks for, checked as vLLM checks it."""
+"""What a generation request asks for, checked and decided as a whole before its first token."""
 
 from __future__ import annotations
 
@@ -9,22 +9,11 @@ from hashlib import sha256
 from typing import Any
 
 from floor.sim import tools
+from floor.sim.refusals import check_fields, check_range, refusal, too_long, too_many, unknown_model
 from floor.sim.settings import Settings
 from floor.sim.wording import count_tokens, natural_length, split_tokens, words
 
-
-class Refusal(Exception):  # noqa: N818  # an HTTP answer, not an error of this program
-    """The request gets this answer instead of what it asked for: a status and OpenAI's error object."""
-
-    def __init__(self, status: int, error: Mapping[str, object]) -> None:
-        super().__init__(error["message"])
-        self.status = status
-        self.error = error
-
-
-def refusal(status: int, message: str, kind: str, param: str | None = None) -> Refusal:
-    """A refusal as vLLM words it: all four fields, the code being the status."""
-    return Refusal(status, {"message": message, "type": kind, "param": param, "code": status})
+MOST_CHOICES = 128
 
 
 @dataclass(frozen=True)
@@ -53,54 +42,21 @@ class Asked:
     each_usage: bool
 
 
-def read_json(body: bytes) -> dict[str, Any]:
-    """The body as an object. Raises Refusal with the words FastAPI's validation has for it."""
-    try:
-        content = json.loads(body)
-    except json.JSONDecodeError as error:
-        detail = {
-            "type": "json_invalid",
-            "loc": f"body.{error.pos}",
-            "msg": "JSON decode error",
-            "input": "<dict of 0 items>",
-            "ctx": {"error": error.msg},
-        }
-        raise _invalid(detail) from None
-    except UnicodeDecodeError:
-        raise refusal(400, "There was an error parsing the body", "Bad Request", None) from None
-    if not isinstance(content, dict):
-        kind = type(content).__name__
-        message = "Input should be a valid dictionary"
-        raise _invalid({"type": "dict_type", "loc": "body", "msg": message, "input": f"<{kind}>"})
-    return content
-
-
-def _invalid(detail: Mapping[str, object]) -> Refusal:
-    return refusal(400, f"1 validation error:\n  {dict(detail)!r}", "Bad Request", str(detail["loc"]))
-
-
-def _missing(name: str, content: Mapping[str, object]) -> Refusal:
-    found = f"<dict of {len(content)} items>"
-    return _invalid({"type": "missing", "loc": f"body.{name}", "msg": "Field required", "input": found})
-
-
 def decide_chat(content: Mapping[str, Any], settings: Settings, served: tuple[str, ...]) -> Asked:
     """A chat request decided. Raises Refusal."""
-    messages = content.get("messages")
-    if not isinstance(messages, list):
-        raise _missing("messages", content)
+    check_fields(content, needed="messages")
     _check_model(content, served)
+    messages = content["messages"]
     text = "\n".join(_message_text(message) for message in messages)
     call = _call(content, settings, _last_user(messages))
     return _decide(content, settings, text, count_tokens(text) + 3 * len(messages), call)
 
 
 def decide_completion(content: Mapping[str, Any], settings: Settings, served: tuple[str, ...]) -> Asked:
-    """A plain completion decided; the prompt is a text or a list of token numbers. Raises Refusal."""
-    prompt = content.get("prompt")
-    if prompt is None:
-        raise _missing("prompt", content)
+    """A plain completion decided; the prompt is text, texts, or token numbers. Raises Refusal."""
+    check_fields(content, needed="prompt")
     _check_model(content, served)
+    prompt = content["prompt"]
     if isinstance(prompt, list) and all(isinstance(part, str) for part in prompt):
         prompt = "".join(prompt)
     tokens = count_tokens(prompt) if isinstance(prompt, str) else len(prompt)
@@ -110,84 +66,99 @@ def decide_completion(content: Mapping[str, Any], settings: Settings, served: tu
 def _check_model(content: Mapping[str, Any], served: tuple[str, ...]) -> None:
     model = content.get("model")
     if model is not None and model not in served:
-        message = f"The model `{model}` does not exist. Valid aliases: {', '.join(served)}."
-        raise refusal(404, message, "NotFoundError", "model")
+        raise unknown_model(model, served)
 
 
-def _message_text(message: object) -> str:
-    if not isinstance(message, Mapping):
-        return str(message)
+def _message_text(message: Mapping[str, Any]) -> str:
     content = message.get("content")
     if isinstance(content, list):
-        content = "".join(str(part.get("text", part)) for part in content if isinstance(part, Mapping))
+        content = "".join(str(part.get("text", part)) if isinstance(part, dict) else str(part) for part in content)
     calls = json.dumps(message["tool_calls"]) if message.get("tool_calls") else ""
     return f"{message.get('role')}: {content or ''}{calls}"
 
 
 def _last_user(messages: list[Any]) -> str:
     """What the last message asks, if it is a person's; after a tool's result there is nothing more to call."""
-    last = messages[-1] if messages else None
-    return _message_text(last) if isinstance(last, Mapping) and last.get("role") == "user" else ""
+    last = messages[-1] if messages else {}
+    return _message_text(last) if last.get("role") == "user" else ""
 
 
 def _call(content: Mapping[str, Any], settings: Settings, text: str) -> Call | None:
     offered = content.get("tools") or []
-    choice = content.get("tool_choice", "auto")
+    choice = content.get("tool_choice") or "auto"
     if offered and choice == "auto" and not settings.auto_tools:
         message = '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
-        raise refusal(400, message, "BadRequestError", None)
+        raise refusal(400, message, "BadRequestError")
     try:
         function = tools.choose(offered, choice, text)
     except KeyError:
         message = "The tool specified in `tool_choice` does not match any of the specified `tools`"
         raise refusal(400, message, "BadRequestError", "tool_choice") from None
-    return None if function is None else Call(str(function.get("name")), tools.arguments(function))
+    if function is None:
+        return None
+    try:
+        return Call(function["name"], tools.arguments(function))
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+        message = "The provided JSON schema contains features not supported by xgrammar."
+        raise refusal(400, message, "BadRequestError", "tools") from None
 
 
 def _decide(content: Mapping[str, Any], settings: Settings, text: str, prompt: int, call: Call | None) -> Asked:
-    room = settings.max_model_len - prompt
-    if room < 1:
-        raise _too_long(settings.max_model_len)
-    limit = content.get("max_completion_tokens") or content.get("max_tokens")
-    max_tokens = room if limit is None else _whole(content, limit)
-    if max_tokens > room:
-        raise _too_many(max_tokens, settings.max_model_len, prompt)
-    key = f"{settings.simulation.seed} {content.get('seed')} {sha256(text.encode()).hexdigest()}"
-    tokens, finish, stop_reason = _answer(content, settings, key, max_tokens, call)
+    longest, simulation = settings.max_model_len, settings.simulation
+    if prompt >= longest:
+        raise too_long(longest)
+    max_tokens = _max_tokens(content, longest, prompt)
+    choices = 1 if content.get("n") is None else content["n"]
+    check_range("n", choices, 1, MOST_CHOICES)
+    tokens, finish, stop_reason = _answer(content, settings, text, max_tokens, call)
     options = content.get("stream_options") or {}
     return Asked(
-        model=str(content.get("model") or settings.served_names[0]),
+        model=content.get("model") or settings.served_names[0],
         prompt_tokens=prompt,
         max_tokens=max_tokens,
         tokens=tuple(tokens),
         finish=finish,
         stop_reason=stop_reason,
-        reasoning=0 if call else min(len(tokens), settings.simulation.reasoning_tokens),
+        reasoning=0 if call else min(len(tokens), simulation.reasoning_tokens),
         call=call,
-        choices=int(content.get("n") or 1),
+        choices=choices,
         stream=bool(content.get("stream")),
         include_usage=bool(options.get("include_usage")),
         each_usage=bool(options.get("continuous_usage_stats")),
     )
 
 
+def _max_tokens(content: Mapping[str, Any], longest: int, prompt: int) -> int:
+    """The most tokens this answer may have: as asked, or all the room there is."""
+    name = "max_tokens" if content.get("max_completion_tokens") is None else "max_completion_tokens"
+    asked = content.get(name)
+    if asked is None:
+        return longest - prompt
+    check_range(name, asked, 1, asked)
+    if asked > longest - prompt:
+        raise too_many(asked, longest, prompt)
+    return int(asked)
+
+
 def _answer(
-    content: Mapping[str, Any], settings: Settings, key: str, max_tokens: int, call: Call | None
+    content: Mapping[str, Any], settings: Settings, text: str, max_tokens: int, call: Call | None
 ) -> tuple[list[str], str, str | None]:
     """The tokens, why they end, and which stop text ended them."""
     if call is not None:
         spoken = split_tokens(call.arguments)
         return (spoken, "tool_calls", None) if len(spoken) <= max_tokens else (spoken[:max_tokens], "length", None)
-    shortest, longest = settings.simulation.answer_tokens
-    length = max_tokens if content.get("ignore_eos") else natural_length(key, shortest, longest)
-    length = max(length, int(content.get("min_tokens") or 0))
+    least = content.get("min_tokens") or 0
+    check_range("min_tokens", least, 0, max_tokens)
+    key = f"{settings.simulation.seed} {content.get('seed')} {sha256(text.encode(errors='replace')).hexdigest()}"
+    length = max_tokens + 1 if content.get("ignore_eos") else natural_length(key, *settings.simulation.answer_tokens)
+    length = max(length, least)
     tokens = words(key, min(length, max_tokens))
     stops = content.get("stop") or []
     for stop in [stops] if isinstance(stops, str) else stops:
-        at = "".join(tokens).find(str(stop))
+        at = "".join(tokens).find(stop)
         if at >= 0:
-            return _cut(tokens, at), "stop", str(stop)
-    return tokens, "stop" if length <= max_tokens and not content.get("ignore_eos") else "length", None
+            return _cut(tokens, at), "stop", stop
+    return tokens, "stop" if length <= max_tokens else "length", None
 
 
 def _cut(tokens: list[str], characters: int) -> list[str]:
@@ -199,31 +170,3 @@ def _cut(tokens: list[str], characters: int) -> list[str]:
         if characters <= 0:
             break
     return kept
-
-
-def _whole(content: Mapping[str, Any], limit: object) -> int:
-    name = "max_completion_tokens" if content.get("max_completion_tokens") else "max_tokens"
-    if not isinstance(limit, int) or isinstance(limit, bool):
-        message = "Input should be a valid integer"
-        raise _invalid({"type": "int_type", "loc": f"body.{name}", "msg": message, "input": limit})
-    if limit < 1:
-        raise refusal(400, f"{name} must be at least 1, got {limit}.", "BadRequestError", name)
-    return limit
-
-
-def _too_long(longest: int) -> Refusal:
-    message = (
-        f"This model's maximum context length is {longest} tokens. However, your prompt contains at least "
-        f"{longest + 1} input tokens, which exceeds this limit even without any output tokens. Please reduce "
-        f"the length of the input prompt. (parameter=input_tokens, value={longest + 1})"
-    )
-    return refusal(400, message, "BadRequestError", "input_tokens")
-
-
-def _too_many(asked: int, longest: int, prompt: int) -> Refusal:
-    message = (
-        f"'max_tokens' or 'max_completion_tokens' is too large: {asked}. This model's maximum context length is "
-        f"{longest} tokens and your request has {prompt} input tokens ({asked} > {longest} - {prompt}). "
-        f"(parameter=max_tokens, value={asked})"
-    )
-    return refusal(400, message, "BadRequestError", "max_tokens")

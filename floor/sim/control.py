@@ -8,8 +8,8 @@ from typing import Any
 
 from floor.errors import UsageError
 from floor.sim import faults
-from floor.sim.asking import Refusal, read_json
 from floor.sim.exchange import Exchange, Reply
+from floor.sim.refusals import Refusal, read_json
 from floor.sim.simulator import Simulator
 
 PREFIX = "/sim/"

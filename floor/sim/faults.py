@@ -66,6 +66,8 @@ def make(kind: str, given: Mapping[str, object] | None = None) -> Fault:
         options[name] = _value(f"fault {kind}: {name}", value, defaults[name])
         if name in WORDS and options[name] not in WORDS[name]:
             raise UsageError(f"fault {kind}: {name} is {value!r}; write one of {', '.join(WORDS[name])}")
+    if kind == "slow" and not options["rate"]:
+        raise UsageError("fault slow: rate is 0; write a rate above 0, or use the fault dead")
     if kind == "memory" and int(options["mib"]) > MEMORY_CAP_MIB:
         raise UsageError(f"fault memory: mib is {options['mib']}; at most {MEMORY_CAP_MIB} is taken from this machine")
     return Fault(kind, options)

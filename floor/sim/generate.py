@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from floor.sim import shapes
-from floor.sim.asking import Asked, Refusal, read_json, refusal
+from floor.sim.asking import Asked
 from floor.sim.dialects import CHAT, COMPLETION, Dialect
 from floor.sim.engine import Generation
 from floor.sim.exchange import Exchange, Gone, Reply
 from floor.sim.journal import Entry
+from floor.sim.refusals import Refusal, read_json, refusal
 from floor.sim.shapes import Identity
 from floor.sim.simulator import Simulator
 from floor.sim.streams import DONE

@@ -20,18 +20,26 @@ def decide(content: Mapping[str, Any], settings: Settings, served: tuple[str, ..
     asked = dict(content)
     if isinstance(content.get("messages"), list) and content.get("system"):
         asked["messages"] = [{"role": "system", "content": content["system"]}, *content["messages"]]
-    if "tools" in content:
-        renamed = [{**tool, "parameters": tool.get("input_schema")} for tool in content["tools"]]
-        asked["tools"] = [{"type": "function", "function": tool} for tool in renamed]
-        asked["tool_choice"] = _choice(content.get("tool_choice") or {"type": "auto"})
+    if isinstance(content.get("tools"), list):
+        asked["tools"] = [_tool(tool) for tool in content["tools"]]
+        asked["tool_choice"] = _choice(content.get("tool_choice"))
     asked["stop"] = content.get("stop_sequences")
     return decide_chat(asked, settings, served)
 
 
-def _choice(choice: Mapping[str, Any]) -> object:
+def _tool(tool: object) -> object:
+    """The same tool as the chat API has it; what is no tool is left for the checks to find."""
+    if not isinstance(tool, dict):
+        return tool
+    return {"type": "function", "function": {**tool, "parameters": tool.get("input_schema")}}
+
+
+def _choice(choice: object) -> object:
+    if not isinstance(choice, dict):
+        return choice
     if choice.get("type") == "tool":
         return {"function": {"name": choice.get("name")}}
-    return {"any": "required"}.get(str(choice.get("type")), choice.get("type"))
+    return "required" if choice.get("type") == "any" else choice.get("type")
 
 
 def whole(asked: Asked, identity: Identity, call_id: str) -> JsonObject:

@@ -77,7 +77,7 @@ def _label_sets(family: Mapping[str, Any], snapshot: Snapshot) -> list[tuple[Lab
     """(labels a value is kept under, labels it is shown with) of each sample."""
     name = family["name"]
     if "info" in family:
-        return [((), labels(**family["info"], **_cache(snapshot.settings), **_engine(snapshot, engine=True)))]
+        return [((), labels(**family["info"], **_cache(snapshot.settings), engine="0"))]
     if name.startswith("vllm:"):
         more = _engine(snapshot, family["engine"])
         return [(labels(**extra), labels(**extra, **more)) for extra in family.get("labels", [{}])]
@@ -123,7 +123,7 @@ def _gauge(name: str, own: Mapping[str, str], snapshot: Snapshot) -> float:
             "vllm:num_requests_running": len(scheduler.running),
             "vllm:num_requests_waiting": len(scheduler.waiting),
             "vllm:num_requests_waiting_by_reason": len(scheduler.waiting) if own.get("reason") == "capacity" else 0,
-            "vllm:engine_sleep_state": (own.get("sleep_state") == "awake") != snapshot.asleep,
+            "vllm:engine_sleep_state": own.get("sleep_state") == ("weights_offloaded" if snapshot.asleep else "awake"),
             "vllm:kv_cache_usage_perc": scheduler.cache_usage,
             "vllm:cache_config_info": 1,
         }[name]

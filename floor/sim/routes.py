@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from floor.sim import dialects, generate, page, shapes
-from floor.sim.asking import read_json, refusal
 from floor.sim.exchange import Exchange, Reply
 from floor.sim.generate import Handler
 from floor.sim.journal import Entry
+from floor.sim.refusals import read_json, refusal
 from floor.sim.settings import VERSION
 from floor.sim.simulator import Simulator
 from floor.sim.wording import count_tokens, words
