@@ -45,7 +45,8 @@ def errors(max_body: int) -> list[Answer]:
     method = "This path does not take that method. The Allow header names those that it takes."
     kind = "invalid_request_error"
     return [
-        Answer("400 414 494", "malformed", 400, error(400, kind, "The request cannot be read: malformed or too long.")),
+        Answer("400 494", "malformed", 400, error(400, kind, "The request line or a header cannot be read.")),
+        Answer("414", "long", 414, error(414, kind, "The path is too long.")),
         Answer("404", "unknown", 404, error(404, kind, unknown)),
         Answer("405", "method", 405, error(405, kind, method), (("Allow", "$floor_allow"),)),
         Answer("408", "late", 408, error(408, kind, "The request did not arrive in time.")),

@@ -19,14 +19,13 @@ from floor.render import template
 GREP = "/usr/bin/grep"
 # Short of memory, the kernel takes the process with the highest of these (-1000 to 1000, default 0) first.
 OOM_SCORE = 500
-# No words of a config are in it: it is the one shell in a unit.
-GPU_WAIT = (
-    "/bin/sh",
-    "-c",
-    f"timeout {GPU_SECONDS} sh -c 'until timeout 20 nvidia-smi -L 2>/dev/null; do sleep 2; done' || "
-    f"{{ nvidia-smi -L; echo 'no GPU answered within {GPU_SECONDS} s; for a box without one write gpus: none in runtime';"
-    " exit 1; } >&2",
-)
+# The one shell in a unit; no words of a config are in it. A start without the card would run on the CPU, green and 50
+# times slower (llama.cpp#27923), so it fails. A program of the box waits where the box has a driver at all.
+_NO_GPU = f"no GPU answered within {GPU_SECONDS} s; in a container that needs none, gpus: none in the runtime"
+_ASK_GPU = f"timeout {GPU_SECONDS} sh -c 'until timeout 20 nvidia-smi -L 2>/dev/null; do sleep 2; done'"
+_WAIT = f"{_ASK_GPU} || {{ nvidia-smi -L; echo '{_NO_GPU}'; exit 1; }} >&2"
+GPU_WAIT = ("/bin/sh", "-c", _WAIT)
+GPU_WAIT_NATIVE = ("/bin/sh", "-c", f"command -v nvidia-smi >/dev/null || exit 0; {_WAIT}")
 
 
 @dataclass(frozen=True)
@@ -34,6 +33,7 @@ class _Made:
     """What depends on the runtime: the process, and the command lines around it."""
 
     launch: Launch
+    before: tuple[tuple[str, ...], ...]
     tidy: tuple[list[str], ...] = ()
     stop: tuple[list[str], ...] = ()
 
@@ -103,7 +103,7 @@ def _arguments(resolved: ResolvedCopy, ip: str, when: Times) -> list[str]:
 def _native(resolved: ResolvedCopy, runtime: Runtime, ip: str, when: Times) -> _Made:
     program = runtime.command[0]
     env = environment.native(program, _cache(resolved.model), resolved.env)
-    return _Made(Launch((*runtime.command, *_arguments(resolved, ip, when)), env))
+    return _Made(Launch((*runtime.command, *_arguments(resolved, ip, when)), env), (GPU_WAIT_NATIVE,))
 
 
 def _docker(resolved: ResolvedCopy, runtime: Runtime, ip: str, when: Times) -> _Made:
@@ -120,7 +120,8 @@ def _docker(resolved: ResolvedCopy, runtime: Runtime, ip: str, when: Times) -> _
         options=[f"--oom-score-adj={OOM_SCORE}", *runtime.options],
     )
     launch = Launch(tuple(docker.run(container)), image=runtime.image)
-    return _Made(launch, tidy=(docker.remove(name),), stop=(docker.stop(name, when.docker_stop),))
+    before = (GPU_WAIT,) if runtime.gpus else ()
+    return _Made(launch, before, tidy=(docker.remove(name),), stop=(docker.stop(name, when.docker_stop),))
 
 
 def _unit(resolved: ResolvedCopy, runtime: Runtime, made: _Made, when: Times, mode: str) -> str:
@@ -135,7 +136,7 @@ def _unit(resolved: ResolvedCopy, runtime: Runtime, made: _Made, when: Times, mo
         burst=RESTART_BURST,
         restart=RESTART_SECONDS,
         condition=[GREP, "-qx", mode, str(paths.MODE)],
-        before=[GPU_WAIT] if runtime.gpus else [],
+        before=made.before,
         tidy=made.tidy,
         launch=made.launch,
         warm=[str(paths.PYTHON), "-I", "-m", "floor.agent.warm", settings_path(resolved.model)],
