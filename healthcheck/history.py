@@ -37,7 +37,7 @@ class History:
     """Healthy and listing the model at some time: from then on a 503 is no loading."""
     proof: Proof | None = None
     progress_at: float | None = None
-    """When anything was last seen to move: tokens, steps, requests finished, the cache."""
+    """When its counters were last seen to grow: tokens, steps, requests finished."""
     quiet_since: float | None = None
     """Since when it holds requests and nothing has moved (None: idle, moving or unknown)."""
     silent_since: float | None = None
@@ -137,10 +137,11 @@ def _after_load(history: History, sample: Sample) -> History:
     # Only between two looks in a row: over a gap the tokens may be from its beginning, before the engine died.
     in_a_row = history.sample is not None and history.sample.at == since
     history = replace(history, load=load, load_at=sample.at)
-    moved = before is not None and _moved(before, load)
+    worked = before is not None and _worked(before, load)
+    moved = worked or (before is not None and _fewer(before, load))
     made = _grown(before.generated, load.generated) if before is not None and in_a_row else 0.0
     answered = _grown(before.finished, load.finished) if before is not None and in_a_row else 0.0
-    if moved:
+    if worked:
         history = replace(history, progress_at=sample.at)
         if history.failed is not None and history.failed.answer.fault is Fault.TIMED_OUT:
             history = replace(history, failed=None, failing_since=None)
@@ -171,17 +172,24 @@ def _restarted(before: Load | None, now: Load | None) -> bool:
     return any(b is not None and n is not None and n < b for b, n in pairs)
 
 
-def _moved(before: Load, now: Load) -> bool:
-    """Whether a working scheduler lies between two counts. New arrivals alone show none."""
+def _worked(before: Load, now: Load) -> bool:
+    """Whether a counter grew between two looks: a working scheduler lies between them."""
     grown = (
         _grown(before.generated, now.generated)
         + _grown(before.prompted, now.prompted)
         + _grown(before.steps, now.steps)
         + _grown(before.finished, now.finished)
     )
+    return grown > 0
+
+
+def _fewer(before: Load, now: Load) -> bool:
+    """Whether requests left, or the cache changed: it moves. New arrivals alone show nothing.
+
+    This says nothing of a failed probe, which leaves as well when it is given up.
+    """
     fell = before.in_flight is not None and now.in_flight is not None and now.in_flight < before.in_flight
-    cache = before.usage is not None and now.usage is not None and now.usage != before.usage
-    return grown > 0 or fell or cache
+    return fell or (before.usage is not None and now.usage is not None and now.usage != before.usage)
 
 
 def _grown(before: float | None, now: float | None) -> float:

@@ -21,14 +21,14 @@ from floor.healthcheck.target import Target
 from floor.healthcheck.verdict import Level, Reason, Verdict
 from floor.sim.process import SimulatedEngine, free_port
 
-TIMEOUT = 1.6
+TIMEOUT = 1.0
 
 
 def target(url: str, **given: Any) -> Target:
-    return Target(**{"name": "flagship@a", "url": url, "model": "flagship", "probe_timeout": 1.0, **given})
+    return Target(**{"name": "flagship@a", "url": url, "model": "flagship", "probe_timeout": 0.6, **given})
 
 
-def checked(of: Target, timeout: float = TIMEOUT, window: float = 1.0) -> tuple[Verdict, float]:
+def checked(of: Target, timeout: float = TIMEOUT, window: float = 0.8) -> tuple[Verdict, float]:
     """A verdict and the seconds that it took."""
 
     async def run() -> Verdict:
@@ -62,9 +62,9 @@ FAULTS = [
     ("error", {}, Level.READY, Reason.SERVER_ERROR, "POST /v1/chat/completions answered 500: EngineCore encountered"),
     ("error", {"routes": "all"}, Level.ALIVE, Reason.SERVER_ERROR, "GET /health answered 500"),
     ("loading", {}, Level.ALIVE, Reason.LOADING, "GET /health answered 503: Loading model"),
-    ("slow-headers", {"seconds": 0.55}, Level.GENERATES, Reason.SLOW, "of the 1 s it may take"),
+    ("slow-headers", {"seconds": 0.35}, Level.GENERATES, Reason.SLOW, "of the 0.6 s it may take"),
     ("slow", {"rate": 0.5}, Level.GENERATES, Reason.DEGRADED, "(on the CPU instead of the GPU?)"),
-    ("prefill", {"seconds": 0.4}, Level.GENERATES, Reason.OK, "generates, 1 token in 0.4"),
+    ("prefill", {"seconds": 0.3}, Level.GENERATES, Reason.OK, "generates, 1 token in 0.3"),
 ]
 
 
@@ -76,7 +76,7 @@ def test_faults(
 ) -> None:
     """One check each, within its time and a second."""
     engine.fault(kind, **options)
-    verdict, seconds = checked(target(engine.url, min_speed=8))
+    verdict, seconds = checked(target(engine.url, min_speed=20))
     assert (verdict.level, verdict.reason) == (level, reason), verdict
     assert words in verdict.evidence
     assert seconds <= TIMEOUT + 1
@@ -92,7 +92,7 @@ def test_a_key_that_fits_and_one_that_does_not() -> None:
 
 def test_loading_behind_a_closed_port_and_then_ready() -> None:
     """vLLM does not listen while it loads."""
-    with SimulatedEngine("flagship", load_time=1.0, wait=False) as engine:
+    with SimulatedEngine("flagship", load_time=0.7, wait=False) as engine:
         assert checked(target(engine.url))[0].reason is Reason.REFUSED
         engine.wait_until(lambda state: state["ready"])
         assert checked(target(engine.url))[0].healthy
