@@ -38,6 +38,7 @@ EnvName = Annotated[
     str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=128), Write("a name such as VLLM_LOGGING_LEVEL")
 ]
 EnvValue = Annotated[str, Field(max_length=32768), Write("a text in quotes")]
+IMAGE = r"^$|^[a-z0-9][A-Za-z0-9./_:-]*(@sha256:[0-9a-f]{64})?$"
 Args = dict[ArgName, Any]
 Env = dict[EnvName, EnvValue]
 
@@ -49,7 +50,7 @@ class Runtime(Part):
     """docker (a container) or native (a program that is installed on the box)."""
     image: Annotated[
         str,
-        Field(pattern=r"^$|^[a-z0-9][A-Za-z0-9./_:-]*(@sha256:[0-9a-f]{64})?$", max_length=512),
+        Field(pattern=IMAGE, max_length=512),
         Write("an image with its digest or tag, such as registry.example/vllm:v0.11.0"),
     ] = ""
     """docker: the engine's image, best with its digest."""
