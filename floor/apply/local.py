@@ -11,7 +11,7 @@ from floor.errors import BoxError
 
 
 class LocalTransport(Transport):
-    """As root the agent runs directly, else through the same sudo as over ssh. `argv` replaces the command (tests)."""
+    """As root the agent runs directly, else through sudo as over ssh. `argv` replaces the command (tests)."""
 
     def __init__(self, box: str, argv: Sequence[str] | None = None) -> None:
         super().__init__(box)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from floor.box import containers, facts, files, paths, processes, releases, secrets, units
+from floor.box import containers, facts, files, paths, processes, releases, secrets, systemctl
 from floor.box.command import Run, run
 from floor.box.operation import Operation
 from floor.errors import FloorError
@@ -34,7 +34,7 @@ def read(asked: Mapping[str, Any], root: Path = paths.ROOT, run: Run = run) -> d
         "files": {path: files.look(path, root) for path in asked.get("files") or ()},
         "texts": {path: text(path, root) for path in asked.get("read") or ()},
         "owned": files.listed(root),
-        "units": seen_units({**{name: [] for name in ours}, **keys}, run),
+        "units": seen_units({**{name: [] for name in ours}, **keys}, root, run),
         "images": _images(asked.get("images") or (), run),
         "paths": {path: paths.under(root, path).exists() for path in asked.get("paths") or ()},
         "listening": processes.listening(),
@@ -53,9 +53,9 @@ def listed_units(root: Path = paths.ROOT, run: Run = run) -> list[str]:
     return sorted(on_disk | {name for name in loaded if name.endswith((".service", ".target", ".timer"))})
 
 
-def seen_units(keys: Mapping[str, Iterable[str]], run: Run = run) -> dict[str, dict[str, Any]]:
+def seen_units(keys: Mapping[str, Iterable[str]], root: Path = paths.ROOT, run: Run = run) -> dict[str, dict[str, Any]]:
     """Given unit names and the variables to tell of each, return what systemd, /proc and docker say of them."""
-    shown = units.show(list(keys))
+    shown = systemctl.show(list(keys), run)
     boxed = _containers([containers.of_unit(name) for name in keys], run)
     to_unix = time.time() - time.monotonic()
     answer = {}
@@ -65,7 +65,7 @@ def seen_units(keys: Mapping[str, Iterable[str]], run: Run = run) -> dict[str, d
             **unit.as_json(),
             "argv": processes.argv(unit.main_pid) if unit.main_pid else [],
             "env": processes.environ(unit.main_pid, [LAUNCH, *keys[name]]) if unit.main_pid else {},
-            "left": processes.in_cgroup(unit.cgroup),
+            "left": processes.in_cgroup(unit.cgroup, root),
             "container": boxed.get(containers.of_unit(name)),
             "main_started": unit.started + to_unix if unit.started is not None and unit.main_pid else None,
             "youngest_child": max(young, default=None),

@@ -9,8 +9,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from floor.box import paths
+
 PROC = Path("/proc")
-CGROUPS = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup/systemd"))
+CGROUPS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd")
 
 
 def argv(pid: int, proc: Path = PROC) -> list[str]:
@@ -62,15 +64,15 @@ def _stat(pid: int, proc: Path) -> list[str]:
     return text.rpartition(") ")[2].split()
 
 
-def in_cgroup(group: str, roots: Iterable[Path] = CGROUPS) -> list[int]:
+def in_cgroup(group: str, root: Path = paths.ROOT) -> list[int]:
     """Given a unit's ControlGroup, return every process in it and below it; empty when the group is gone.
 
     Looks where systemd mounts it: unified, hybrid or version 1.
     """
     if not group.strip("/"):
         return []
-    for root in roots:
-        folder = root / group.lstrip("/")
+    for mount in CGROUPS:
+        folder = paths.under(root, mount) / group.lstrip("/")
         if (folder / "cgroup.procs").exists():
             return sorted({int(pid) for procs in _below(folder) for pid in _read(procs).split()})
     return []

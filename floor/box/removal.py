@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from floor.box import command, containers, observe, paths, processes, systemctl, units
+from floor.box import command, containers, observe, paths, processes, systemctl
 from floor.box.operation import Operation
 from floor.errors import FloorError
 
 PATIENCE = 60.0  # seconds for an engine to end by itself before its processes are ended
+STOPPED = ("inactive", "failed")
 SETUP = paths.LIB / "setup.json"
 
 
@@ -30,7 +31,7 @@ def remove(
     with Operation(root).idle():
         names = observe.listed_units(root, run)
         for name in names:
-            _stop(name, run, sleep)
+            _stop(name, root, run, sleep)
         for place in sorted(paths.under(root, paths.UNITS).glob("floor*")):
             _delete(place)
         systemctl.do(["daemon-reload"], run)
@@ -49,29 +50,29 @@ def remove(
                 raise FloorError(f"the user floor cannot be removed: {result.said}")
 
 
-def _stop(name: str, run: command.Run, sleep: Callable[[float], None]) -> None:
-    unit = units.show([name])[name]
+def _stop(name: str, root: Path, run: command.Run, sleep: Callable[[float], None]) -> None:
+    unit = systemctl.show([name], run)[name]
     if unit.exists:
         systemctl.do(["disable", "--", name], run)
-    if unit.active not in ("inactive", "failed"):
+    if unit.active not in STOPPED:
         systemctl.do(["stop", "--no-block", "--", name], run)
     waited = 0.0
-    while _there(name) and waited < PATIENCE:
+    while _there(name, root, run) and waited < PATIENCE:
         sleep(0.5)
         waited += 0.5
-    if _there(name):
+    if _there(name, root, run):
         systemctl.do(["kill", "--signal=SIGKILL", "--", name], run)
         sleep(1.0)
     boxed = containers.of_unit(name)
     if boxed in containers.inspect([boxed], run):
         containers.remove(boxed, run)
-    if left := processes.in_cgroup(units.show([name])[name].cgroup):
+    if left := processes.in_cgroup(systemctl.show([name], run)[name].cgroup, root):
         raise FloorError(f"{name}: processes {left} cannot be ended; a driver may hold them: restart the box")
 
 
-def _there(name: str) -> bool:
-    unit = units.show([name])[name]
-    return unit.active not in ("inactive", "failed") or bool(processes.in_cgroup(unit.cgroup))
+def _there(name: str, root: Path, run: command.Run) -> bool:
+    unit = systemctl.show([name], run)[name]
+    return unit.active not in STOPPED or bool(processes.in_cgroup(unit.cgroup, root))
 
 
 def _delete(place: Path) -> None:

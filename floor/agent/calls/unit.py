@@ -6,7 +6,8 @@ import re
 from typing import Any
 
 from floor.agent.call import Call
-from floor.box import containers, processes, systemctl, units
+from floor.box import containers, processes, systemctl
+from floor.box.units import UnitFacts
 from floor.errors import UsageError
 
 OURS = re.compile(r"floor[A-Za-z0-9_.@:-]*\.(service|target|timer|path|socket)")
@@ -35,16 +36,16 @@ def restart(call: Call) -> dict[str, Any]:
 def _begin(call: Call, verb: str) -> dict[str, Any]:
     name = _name(call)
     with call.work():
-        before = units.show([name])[name]
+        before = systemctl.show([name], call.run)[name]
         if before.active == "failed":
             systemctl.do(["reset-failed", "--", name], call.run)
         systemctl.do([verb, "--no-block", "--", name], call.run)
         if verb == "restart":
-            call.until(lambda: (_left(units.show([name])[name], before), None))
+            call.until(lambda: (_left(systemctl.show([name], call.run)[name], before), None))
     return {}
 
 
-def _left(now: units.UnitFacts, before: units.UnitFacts) -> bool:
+def _left(now: UnitFacts, before: UnitFacts) -> bool:
     return now.active != "active" or now.invocation != before.invocation
 
 
@@ -66,7 +67,7 @@ def disable(call: Call) -> dict[str, Any]:
 def _simply(call: Call, verb: str) -> dict[str, Any]:
     name = _name(call)
     with call.work():
-        if verb != "disable" or units.show([name])[name].exists:
+        if verb != "disable" or systemctl.show([name], call.run)[name].exists:
             systemctl.do([verb, "--", name], call.run)
     return {}
 
@@ -75,14 +76,14 @@ def stop(call: Call) -> dict[str, Any]:
     """{epoch, unit, timeout} → {stopped, left, active}: stopped only when no process and no container is left."""
     name = _name(call)
     with call.work():
-        if units.show([name])[name].active not in STOPPED:
+        if systemctl.show([name], call.run)[name].active not in STOPPED:
             systemctl.do(["stop", "--no-block", "--", name], call.run)
         return dict(call.until(lambda: _gone(call, name)))
 
 
 def _gone(call: Call, name: str) -> tuple[bool, dict[str, Any]]:
-    unit = units.show([name])[name]
-    left: list[Any] = list(processes.in_cgroup(unit.cgroup))
+    unit = systemctl.show([name], call.run)[name]
+    left: list[Any] = list(processes.in_cgroup(unit.cgroup, call.root))
     boxed = containers.of_unit(name)
     if boxed in containers.inspect([boxed], call.run):
         left.append(f"container {boxed}")
@@ -94,7 +95,7 @@ def kill(call: Call) -> dict[str, Any]:
     """{epoch, unit} → {left}: ends every process of the unit at once, and its container."""
     name = _name(call)
     with call.work():
-        if processes.in_cgroup(units.show([name])[name].cgroup):
+        if processes.in_cgroup(systemctl.show([name], call.run)[name].cgroup, call.root):
             systemctl.do(["kill", "--signal=SIGKILL", "--", name], call.run)
         boxed = containers.of_unit(name)
         if boxed in containers.inspect([boxed], call.run):
@@ -117,6 +118,6 @@ def wait(call: Call) -> dict[str, Any]:
 
 
 def _state(call: Call, name: str, wanted: str) -> tuple[bool, dict[str, Any]]:
-    unit = units.show([name])[name]
+    unit = systemctl.show([name], call.run)[name]
     reached = unit.active == "active" if wanted == "active" else _gone(call, name)[0]
     return reached or unit.active == "failed", {**unit.as_json(), "reached": reached}
