@@ -1,4 +1,4 @@
-"""Ordinary ssh into the boxes: keys of this run, a config file and known hosts; nothing of the machine's own is used."""
+"""Ordinary ssh into the boxes: keys of this run, a config file, known hosts; nothing of the machine's own."""
 
 from __future__ import annotations
 

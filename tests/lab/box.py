@@ -20,7 +20,12 @@ from tests.lab import access, cgroups, network, nspawn
 from tests.lab.commands import run
 from tests.lab.machine import LabError
 
-ENVIRONMENT = ("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "USER=root", "LANG=C.UTF-8")
+ENVIRONMENT = (
+    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME=/root",
+    "USER=root",
+    "LANG=C.UTF-8",
+)
 REBOOT_STATUS = 133  # of nspawn when the box asked for a reboot
 
 
@@ -57,10 +62,17 @@ class Box:
     def host(self) -> Host:
         """A testinfra host that looks at the box as root over ssh."""
         # A kept master connection would outlive a power cut and answer for a box that is gone.
-        return testinfra.get_host(f"ssh://{self.name}-root", ssh_config=str(self.lab_folder / "ssh_config"), controlpersist=0)
+        return testinfra.get_host(
+            f"ssh://{self.name}-root", ssh_config=str(self.lab_folder / "ssh_config"), controlpersist=0
+        )
 
     def run(
-        self, argv: Sequence[str], *, check: bool = True, input: str | None = None, timeout: float = 60.0
+        self,
+        argv: Sequence[str],
+        *,
+        check: bool = True,
+        input: str | None = None,  # noqa: A002 - subprocess's name
+        timeout: float = 60.0,
     ) -> subprocess.CompletedProcess[str]:
         """Run a command inside as root, not over the network. Raises CommandFailed, subprocess.TimeoutExpired."""
         return run([*self.enter(), *argv], check=check, input=input, timeout=timeout)
@@ -72,10 +84,15 @@ class Box:
         return ["nsenter", "--target", str(self.leader), "--all", "--", "env", "-i", *ENVIRONMENT]
 
     def ssh(
-        self, argv: Sequence[str], *, check: bool = True, input: str | None = None, timeout: float = 60.0
+        self,
+        argv: Sequence[str],
+        *,
+        check: bool = True,
+        input: str | None = None,  # noqa: A002 - subprocess's name
+        timeout: float = 60.0,
     ) -> subprocess.CompletedProcess[str]:
         """Run a command over ssh as the person `ops`. Raises CommandFailed, subprocess.TimeoutExpired."""
-        ssh = ["ssh", "-F", self.lab_folder / "ssh_config", self.name, shlex.join(argv)]
+        ssh: list[str | Path] = ["ssh", "-F", self.lab_folder / "ssh_config", self.name, shlex.join(argv)]
         return run(ssh, check=check, input=input, timeout=timeout)
 
     def put(self, path: str, text: str, mode: int = 0o644) -> None:
@@ -123,7 +140,9 @@ class Box:
             time.sleep(0.1)
         failed = self.run(["systemctl", "--failed", "--no-legend"], check=False).stdout
         jobs = self.run(["systemctl", "list-jobs"], check=False).stdout
-        raise LabError(f"{self.name} is {state or 'silent'} {deadline:.0f} s after boot; failed:\n{failed}jobs:\n{jobs}")
+        raise LabError(
+            f"{self.name} is {state or 'silent'} {deadline:.0f} s after boot; failed:\n{failed}jobs:\n{jobs}"
+        )
 
     def power_cut(self) -> None:
         """Take the power away: the wire goes silent first, then every process is gone at once; disks stay."""
@@ -146,7 +165,7 @@ class Box:
         cgroups.remove(self.wire.name)
 
     def await_off(self, timeout: float = 90.0) -> int:
-        """Wait until the box has gone down by itself; return nspawn's status (0, or 133 when it wants to boot again)."""
+        """Wait until the box has gone down by itself; return nspawn's status (133: it wants to boot again)."""
         if self.process is None:
             raise LabError(f"{self.name} is already off")
         status = self.process.wait(timeout)
@@ -159,7 +178,7 @@ class Box:
         self.boot_again()
 
     def boot_again(self, timeout: float = 90.0) -> None:
-        """Wait until a reboot that somebody asked for takes the box down, and boot it. Raises LabError if it was none."""
+        """Wait until a reboot somebody asked for takes the box down, and boot it. Raises LabError if it was none."""
         status = self.await_off(timeout)
         if status != REBOOT_STATUS:
             raise LabError(f"{self.name} went down with status {status}, which is no reboot: see {self.console}")
@@ -197,7 +216,7 @@ class Box:
         self.lay_docker_folder()
 
     def lay_docker_folder(self) -> None:
-        """Give the box a docker folder with the lab's images; a folder of this machine, for docker refuses an overlay."""
+        """Give the box a docker folder with the lab's images, on this machine's disk: docker refuses an overlay."""
         folder = self.folder / "docker"
         if self.docker_seed is None:
             folder.mkdir()

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 
 from tests.lab import access, leftovers, network
 from tests.lab.box import Box
@@ -31,7 +31,12 @@ class Client:
         self.address = wire.address
 
     def run(
-        self, argv: Sequence[str], *, check: bool = True, input: str | None = None, timeout: float = 60.0
+        self,
+        argv: Sequence[str],
+        *,
+        check: bool = True,
+        input: str | None = None,  # noqa: A002 - subprocess's name
+        timeout: float = 60.0,
     ) -> subprocess.CompletedProcess[str]:
         """Run a command of this machine with the client's network."""
         return run([*self.enter(), *argv], check=check, input=input, timeout=timeout)
@@ -47,7 +52,9 @@ class Lab:
     `boxes` is by name; `ssh_config` makes `ssh -F CONFIG boxa` work; `path` first in PATH makes plain `ssh boxa` work.
     """
 
-    def __init__(self, names: Sequence[str], shows: Mapping[str, Path], run_id: str, subnet: str, lock: IO[str]) -> None:
+    def __init__(
+        self, names: Sequence[str], shows: Mapping[str, Path], run_id: str, subnet: str, lock: IO[str]
+    ) -> None:
         self.run_id = run_id
         self.subnet = subnet
         self.folder = runs_folder() / run_id
@@ -121,7 +128,7 @@ class Lab:
         leftovers.demolish(self.folder)
         self.lock.close()
 
-    def __enter__(self) -> Lab:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -10,9 +10,12 @@ import fcntl
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+KEPT = 7 * 24 * 3600.0  # seconds without use after which an entry is removed: each is some 100 MB, vLLM 3.4 GB
 
 
 def cache_folder() -> Path:
@@ -44,4 +47,8 @@ def cached(name: str, made_from: str, build: Callable[[Path], None]) -> Path:
             partial.mkdir()
             build(partial)
             partial.rename(folder)
+        os.utime(folder)
+        for old in cache_folder().glob(f"{name}-*"):
+            if time.time() - old.stat().st_mtime > KEPT:
+                shutil.rmtree(old)
     return folder

@@ -39,7 +39,7 @@ def processes(name: str) -> set[int]:
 
 
 def kill(name: str, deadline: float = 20.0) -> None:
-    """SIGKILL all that runs in the groups `name` until nothing is left. Raises TimeoutError after `deadline` seconds."""
+    """SIGKILL all that runs in the groups `name` until nothing is left. Raises TimeoutError after `deadline` s."""
     end = time.monotonic() + deadline
     while alive := processes(name):
         if time.monotonic() > end:

@@ -10,11 +10,13 @@ from pathlib import Path
 from tests.lab.machine import LabError
 
 
-class CommandFailed(LabError):
+class CommandFailed(LabError):  # noqa: N818 - it reads as what happened
     """A command ended with another status than 0; the text holds its status, stdout and stderr."""
 
     def __init__(self, argv: Sequence[str], status: int, stdout: str, stderr: str) -> None:
-        super().__init__(f"{shlex.join(argv)} ended with status {status}\nstdout: {stdout[-4000:]}\nstderr: {stderr[-4000:]}")
+        super().__init__(
+            f"{shlex.join(argv)} ended with status {status}\nstdout: {stdout[-4000:]}\nstderr: {stderr[-4000:]}"
+        )
         self.status = status
         self.stdout = stdout
         self.stderr = stderr
@@ -24,7 +26,7 @@ def run(
     argv: Sequence[str | Path],
     *,
     check: bool = True,
-    input: str | None = None,
+    input: str | None = None,  # noqa: A002 - subprocess's name
     timeout: float = 60.0,
     env: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:

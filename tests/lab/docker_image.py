@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import subprocess
-
 from pathlib import Path
 
 from tests.lab.box import Box
@@ -38,12 +37,11 @@ def make_seed(box: Box, folder: Path) -> None:
 
 
 def import_images(box: Box) -> None:
-    """Import the box's root file system as IMAGE and make OTHER_IMAGE of it."""
-    pack = subprocess.Popen(["tar", "-C", box.lower, "--exclude=./var/cache/*", "-c", "."], stdout=subprocess.PIPE)
-    imported = subprocess.run(
-        [*box.enter(), "docker", "import", "--change", ENTRYPOINT, "-", IMAGE],
-        stdin=pack.stdout, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    if pack.wait(60) != 0 or imported.returncode != 0:
+    """Import the box's root file system as IMAGE and make OTHER_IMAGE of it. Raises LabError with docker's words."""
+    pack = ["tar", "-C", str(box.lower), "--exclude=./var/cache/*", "-c", "."]
+    take = [*box.enter(), "docker", "import", "--change", ENTRYPOINT, "-", IMAGE]
+    with subprocess.Popen(pack, stdout=subprocess.PIPE) as packing:
+        imported = subprocess.run(take, stdin=packing.stdout, capture_output=True, text=True, timeout=300)
+    if packing.returncode != 0 or imported.returncode != 0:
         raise LabError(f"docker import failed in {box.name}: {imported.stderr}")
     box.run(["docker", "build", "--tag", OTHER_IMAGE, "-"], input=DOCKERFILE, timeout=120)

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.lab import cgroups, network
+from tests.lab import cgroups
 from tests.lab.commands import run
 
 

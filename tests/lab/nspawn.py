@@ -64,7 +64,9 @@ def leader(nspawn: subprocess.Popen[bytes], console: Path, deadline: float = 30.
             if is_init(child):
                 return child
         time.sleep(0.02)
-    raise LabError(f"{console}: the box did not boot (nspawn's status: {nspawn.poll()}):\n{console.read_text()[-2000:]}")
+    raise LabError(
+        f"{console}: the box did not boot (nspawn's status: {nspawn.poll()}):\n{console.read_text()[-2000:]}"
+    )
 
 
 def children(process: int) -> list[int]:

@@ -16,8 +16,8 @@ from tests.lab.commands import run
 from tests.lab.machine import LabError
 
 PACKAGES = (
-    "systemd", "systemd-sysv", "dbus", "openssh-server", "iproute2", "python3", "python3-venv", "sudo", "curl", "procps",
-    "nginx-light", "libnginx-mod-http-lua", "lua-cjson", "keepalived", "libnuma1",
+    "systemd", "systemd-sysv", "dbus", "openssh-server", "iproute2", "python3", "python3-venv", "sudo", "curl",
+    "procps", "nginx-light", "libnginx-mod-http-lua", "lua-cjson", "keepalived", "libnuma1",
     "docker.io", "runc", "iptables", "nftables",
 )  # fmt: skip
 
@@ -36,7 +36,9 @@ DOCKER_DAEMON = """\
 def root_file_system() -> Path:
     """Return the cached root file system, building it if the package list or its preparation changed (a minute)."""
     release = os_release()["VERSION_CODENAME"]
-    made_from = "\n".join((release, platform.machine(), *PACKAGES, *DISABLED, *MASKED, DOCKER_DAEMON, inspect.getsource(prepare)))
+    made_from = "\n".join(
+        (release, platform.machine(), *PACKAGES, *DISABLED, *MASKED, DOCKER_DAEMON, inspect.getsource(prepare))
+    )
     return cached("root", made_from, lambda folder: build(folder, release))
 
 
@@ -46,7 +48,7 @@ def os_release() -> dict[str, str]:
 
 
 def build(folder: Path, release: str) -> None:
-    """Install `release` with PACKAGES into `folder` and prepare it as a box. Raises LabError with debootstrap's words."""
+    """Install `release` with PACKAGES into `folder` and prepare it as a box. Raises CommandFailed."""
     root = folder / "fs"
     run(
         ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", release, root, mirror(release)],
@@ -71,7 +73,7 @@ def proxy() -> dict[str, str]:
 
 
 def prepare(root: Path) -> None:
-    """Make a box of the bare system in `root`: services, docker's settings, and the account of a person who administers."""
+    """Make a box of the bare system in `root`: services, docker's settings, the account of who administers it."""
     run(["systemctl", f"--root={root}", "disable", *DISABLED])
     run(["systemctl", f"--root={root}", "mask", *MASKED])
     run(["chroot", root, "groupadd", "-f", "docker"])

@@ -57,7 +57,7 @@ def build(folder: Path) -> None:
     """Make the environment in `folder`. Raises CommandFailed with what pip said."""
     run([PYTHON, "-m", "venv", folder], timeout=120)
     python = folder / "bin/python3"
-    pip = [python, "-m", "pip", "install", "--quiet", "--no-cache-dir"]
+    pip: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--no-cache-dir"]
     run([*pip, TORCH], timeout=1200)
     run([*pip, "--no-deps", ENGINE], timeout=600)
     (packages,) = folder.glob("lib/python3*/site-packages")
