@@ -19,14 +19,15 @@ def plan_copies(aim: Aim) -> list[Stage]:
     stages: list[Stage] = []
     for model in aim.config.models:
         copies = [copy for copy in aim.copies() if copy.model == model and copy.box in aim.seen]
-        serving = aim.serving(model)
-        needed = [(copy, lane) for copy in copies if (lane := _lane(aim, copy, serving))]
+        serving = set(aim.serving(model))
         if not serving:
-            stages += stage(f"start {model}", *(lane for _, lane in needed))
+            stages += stage(f"start {model}", *(_lane(aim, copy, serving) for copy in copies))
             continue
-        for copy, lane in sorted(needed, key=lambda found: found[0].backend in serving):
+        for copy in sorted(copies, key=lambda copy: copy.backend in serving):
+            lane = _lane(aim, copy, serving)
             alone = _takes_away(lane) and serving <= {copy.backend}
             stages += stage(f"change {copy.backend}", lane, outage=(model,) if alone else ())
+            serving.add(copy.backend)  # its stage ends when every pool has it
     return stages
 
 
@@ -60,7 +61,7 @@ def file_steps(box: str, found: Sequence[difference.FileDifference]) -> list[Ste
     return steps
 
 
-def _lane(aim: Aim, copy: Copy, serving: frozenset[str]) -> list[Step]:
+def _lane(aim: Aim, copy: Copy, serving: set[str]) -> list[Step]:
     box = aim.seen[copy.box]
     unit = box.unit(copy.unit.name)
     files, reload = changes(aim, copy)

@@ -15,13 +15,15 @@ def plan_restart(aim: Aim, before: Mapping[str, str]) -> Plan:
     A backend whose invocation id has changed since and whose unit is active is done.
     """
     stages: list[Stage] = []
+    serving = {model: set(aim.serving(model)) for model in aim.config.models}
     for copy in aim.copies():
         if copy.backend not in before or copy.box not in aim.seen:
             continue
-        alone = aim.serving(copy.model) <= {copy.backend}
+        alone = serving[copy.model] <= {copy.backend}
         lane = _lane(aim, copy, before[copy.backend], last=alone)
         outage = (copy.model,) if alone and any(step.call == "unit.stop" for step in lane) else ()
         stages += stage(f"restart {copy.backend}", lane, outage=outage)
+        serving[copy.model].add(copy.backend)
     notes = tuple(f"{box} does not answer and is left as it is: {why}" for box, why in aim.absent.items())
     return Plan(tuple(stages), notes)
 

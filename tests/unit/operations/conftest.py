@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
-from floor.desired.build import build
 
 from floor.config.load import Loaded, parse
-from floor.desired.state import BoxFacts
-from floor.operations import change, execute
+from floor.config.model import Config
+from floor.desired.build import build
+from floor.desired.state import BoxFacts, BoxState
+from floor.operations import change, site
 from floor.operations.change import Change
 from floor.operations.deploy import deployment
+from floor.operations.execute import Execution
 from floor.operations.restart import restart
 from floor.operations.site import Site
 from tests.unit.operations.world import SimulatedBox, World
@@ -24,12 +28,24 @@ boxes:
 models:
   flagship:
     source: /models/flagship
+    utilization: 0.4
     max_requests: 12
     runtime: {kind: docker, image: "registry.example/vllm:v1"}
     replicas: [spark-a, spark-b]
 proxy: {boxes: [spark-a, spark-b]}
 """
 ONE_BOX = TWO_BOXES.replace("  spark-b: {host: 192.0.2.12}\n", "").replace("[spark-a, spark-b]", "[spark-a]")
+
+
+_BUILT: dict[tuple[object, ...], dict[str, BoxState]] = {}
+
+
+def built(config: Config, mode: str, facts: Mapping[str, BoxFacts], release: str) -> dict[str, BoxState]:
+    """`build`, once for the same input: these tests plan thousands of times."""
+    key = (config.model_dump_json(), mode, tuple(sorted((name, repr(fact)) for name, fact in facts.items())), release)
+    if key not in _BUILT:
+        _BUILT[key] = build(config, mode, facts, release)
+    return _BUILT[key]
 
 
 @dataclass
@@ -44,7 +60,7 @@ class Situation:
     def site(self) -> Site:
         config = parse(self.text)
         facts = {name: BoxFacts(box.host) for name, box in config.boxes.items()}
-        self.world.learn(build(config, "replicas", facts, "1"))
+        self.world.learn(built(config, "replicas", facts, "1"))
         for name in config.boxes:
             if name not in self.world.boxes:
                 SimulatedBox(self.world, name)
@@ -75,9 +91,9 @@ def situation(monkeypatch: pytest.MonkeyPatch) -> Situation:
     """Two bare boxes; the clock is the world's, and no lease is kept by a thread."""
     world = World()
 
-    class Execution(execute.Execution):
-        def __post_init__(self) -> None:
-            self.clock, self.sleep = world.clock, world.sleep
+    def execution(*given: Any) -> Execution:
+        return Execution(*given, clock=world.clock, sleep=world.sleep)
 
-    monkeypatch.setattr(change, "Execution", Execution)
+    monkeypatch.setattr(change, "Execution", execution)
+    monkeypatch.setattr(site, "build", built)
     return Situation(world)

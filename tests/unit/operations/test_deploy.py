@@ -7,6 +7,7 @@ import contextlib
 import pytest
 
 from floor.errors import BoxError, BusyError, FloorError, RefusedError
+from floor.operations.deploy import deployment
 from tests.unit.operations.conftest import ONE_BOX, TWO_BOXES, Situation
 from tests.unit.operations.world import Killed
 
@@ -30,9 +31,10 @@ def test_bare_boxes_come_to_serve(situation: Situation) -> None:
 
 
 def test_fresh_copies_start_side_by_side(situation: Situation) -> None:
-    began = situation.world.now
-    situation.deploy()
-    assert situation.world.now - began < 2 * situation.world.load_seconds
+    _, plan = deployment(situation.site(), "replicas", print, print, force=False).look()
+    (stage,) = [stage for stage in plan.stages if stage.title == "start flagship"]
+    assert [{step.box for step in lane} for lane in stage.lanes] == [{"spark-a", "spark-b"}, {"spark-a", "spark-b"}]
+    assert [lane[0].box for lane in stage.lanes] == ["spark-a", "spark-b"]
 
 
 def test_a_second_run_finds_nothing(situation: Situation) -> None:
@@ -77,7 +79,7 @@ def test_a_drop_in_goes_and_its_copy_restarts(situation: Situation) -> None:
     box = deployed(situation).world.boxes["spark-b"]
     box.edit(f"/etc/systemd/system/{UNIT}.d/override.conf", "[Service]\nNice=1\n")
     assert situation.deploy()
-    assert not [path for path in box.files if ".d/" in path]
+    assert not [path for path in box.files if "service.d/" in path]
     assert (situation.starts("spark-a"), situation.starts("spark-b")) == (1, 2)
 
 
@@ -136,7 +138,7 @@ def test_no_box_at_all_is_an_error(situation: Situation) -> None:
 def test_a_model_that_is_gone_from_the_file_is_retired(situation: Situation) -> None:
     more = TWO_BOXES.replace(
         "proxy:",
-        "  small:\n    source: /models/small\n    port: 8001\n    listen: 8081\n"
+        "  small:\n    source: /models/small\n    utilization: 0.4\n    port: 8001\n    listen: 8081\n"
         '    runtime: {kind: docker, image: "registry.example/vllm:v1"}\n    replicas: [spark-b]\nproxy:',
     )
     situation.text = more

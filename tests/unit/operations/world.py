@@ -302,7 +302,8 @@ class SimulatedBox:
         self.processes[unit] = Process(self.world.now, digest, f"{unit}#{len(self.starts)}/{image}")
 
     def _unit_wait(self, params: dict[str, Any]) -> Any:
-        self.world.sleep(min(params.get("timeout", 1), 10))
+        if self.state(params["unit"]) == "activating":
+            self.world.sleep(min(params.get("timeout", 1), 10))
         return {**self._unit(params["unit"]), "log": "loading", "result": "exit-code"}
 
     def _drain_add(self, params: dict[str, Any]) -> Any:
