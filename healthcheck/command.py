@@ -88,14 +88,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(end.code or 0)
     try:
         verdict = asyncio.run(_run(flags))
-    except FloorError as error:
-        _say(f"{State.UNKNOWN.name} {error}")
-        return int(State.UNKNOWN)
-    except KeyboardInterrupt:
-        _say(f"{State.UNKNOWN.name} interrupted")
+    except (FloorError, KeyboardInterrupt) as error:
+        _say(_unknown(flags, str(error) or "interrupted"))
         return int(State.UNKNOWN)
     _say(json.dumps(document(verdict)) if flags.json else line(verdict))
     return int(state(verdict))
+
+
+def _unknown(flags: argparse.Namespace, error: str) -> str:
+    """Return what to print when there is no verdict; as JSON an object of `url`, `state` and `error` alone."""
+    if flags.json:
+        return json.dumps({"url": flags.url, "state": State.UNKNOWN.name, "error": error})
+    return f"{State.UNKNOWN.name} {error}"
 
 
 def _say(text: str) -> None:

@@ -224,6 +224,12 @@ def test_a_killed_engine_has_to_prove_itself_again() -> None:
         assert (verdict.healthy, asked) == (True, True), "between two looks it was restarted, and nobody saw it down"
 
 
+def test_https_where_http_is_spoken(engine: SimulatedEngine) -> None:
+    verdict, _ = checked(target(engine.url.replace("http:", "https:")))
+    assert (verdict.level, verdict.reason) == (Level.DOWN, Reason.NOT_AN_ENGINE)
+    assert verdict.evidence.startswith("GET /health: TLS failed: ")
+
+
 def test_nobody_listens() -> None:
     verdict, seconds = checked(target(f"http://127.0.0.1:{free_port()}"))
     assert (verdict.reason, verdict.evidence) == (Reason.REFUSED, "GET /health: connection refused")

@@ -155,6 +155,13 @@ def test_what_cannot_be_meant(capsys: pytest.CaptureFixture[str], argv: list[str
     assert capsys.readouterr().out == f"UNKNOWN {message}\n"
 
 
+def test_an_error_is_json_too_where_json_was_asked_for(engine: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    engine.models = ("flagship", "small")
+    assert main([URL, "--json"]) == 3
+    expected = {"url": URL, "state": "UNKNOWN", "error": f"{URL} lists flagship, small; choose one with --model"}
+    assert json.loads(capsys.readouterr().out) == expected
+
+
 def test_help_tells_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     out = capsys.readouterr().out

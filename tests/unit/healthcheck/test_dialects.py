@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from floor.errors import FloorError
@@ -114,6 +114,7 @@ def test_a_speed_is_measured_over_all_its_tokens() -> None:
 
 
 @given(st.binary(max_size=200))
+@settings(deadline=None)
 def test_no_bytes_raise(content: bytes) -> None:
     openai.served(content)
     openai.tokens(content)

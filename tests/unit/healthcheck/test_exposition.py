@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -165,6 +165,7 @@ def test_a_hostile_line_costs_linear_time() -> None:
 
 
 @given(st.binary(max_size=300))
+@settings(deadline=None)
 def test_no_bytes_raise(page: bytes) -> None:
     """Whatever came, it is read as far as it is a page."""
     load(page)
@@ -177,6 +178,7 @@ NUMBERS = st.floats(allow_nan=False, allow_infinity=False, width=32)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["a", "ab", "a_total", "b"]), LABELS, NUMBERS), max_size=12))
+@settings(deadline=None)
 def test_agrees_with_prometheus_client_on_any_valid_page(series: list[tuple[str, dict[str, str], float]]) -> None:
     """Every sum of one name is what the whole parser's samples add up to."""
 
