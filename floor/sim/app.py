@@ -60,7 +60,7 @@ class App:
     async def _faults(self, exchange: Exchange) -> None:
         """Faults that meet any request. Raises Refusal where one is the answer, Gone where there is to be none."""
         sim = self.sim
-        if not sim.ready or sim.strike("loading"):
+        if not sim.loaded or sim.strike("loading"):
             raise Refusal(503, LOADING)
         if late := sim.strike("slow-headers"):
             exchange.delay = late.number("seconds")

@@ -18,7 +18,7 @@ Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A bound socket that does not listen yet: connections are refused, but the port is taken.
+    """A bound socket that does not listen yet: connections are refused, and a port that is served is noticed.
 
     vLLM binds before it loads, too. It also sets SO_REUSEPORT, which is left out here: two simulated engines on one
     port must not go unnoticed. Raises FloorError when the address is not to be had.
@@ -30,8 +30,13 @@ def bind(host: str, port: int) -> socket.socket:
         bound.bind((host, port))
     except (OSError, OverflowError) as error:
         bound.close()
-        raise FloorError(f"cannot listen on {host or '*'}:{port}: {error}; choose another --host or --port") from None
+        raise _taken((host, port), error) from None
     return bound
+
+
+def _taken(address: tuple[str, int], error: Exception) -> FloorError:
+    host, port = address
+    return FloorError(f"cannot listen on {host or '*'}:{port}: {error}; choose another --host or --port")
 
 
 def _is_clients(record: logging.LogRecord) -> bool:
@@ -40,7 +45,7 @@ def _is_clients(record: logging.LogRecord) -> bool:
 
 
 class Listener:
-    """`address` is (host, port). The port is taken at once; connections are refused until `listen`."""
+    """`address` is (host, port), bound at once; connections are refused until `listen`."""
 
     def __init__(self, app: Application, address: tuple[str, int], access_log: bool) -> None:
         config = uvicorn.Config(
@@ -68,7 +73,10 @@ class Listener:
             server.lifespan = server.config.lifespan_class(server.config)
             await server.on_tick(0)  # fills in the date header
             self._ticks = asyncio.create_task(server.main_loop())
-        await server.startup(sockets=[self._bound or bind(*self._address)])
+        try:
+            await server.startup(sockets=[self._bound or bind(*self._address)])
+        except OSError as error:  # another bound it during the load, and listened first
+            raise _taken(self._address, error) from None
         self._bound, self.open = None, True
 
     def shut(self) -> None:

@@ -63,7 +63,7 @@ class Process:
     def reopen(self) -> None:
         self._refusing = False
         shut = self.main is not None and not self.main.open
-        if shut and self.sim.ready and self._opening is None and not self._stop.is_set():
+        if shut and self.sim.loaded and self._opening is None and not self._stop.is_set():
             self._opening = asyncio.create_task(self._reopen())
 
     async def settled(self) -> None:
@@ -111,11 +111,13 @@ class Process:
             self.write(line)
         for fault in self.settings.simulation.fault:
             self.sim.put(fault)
-        self.sim.ready = True
+        self.sim.loaded = True
         if not self._refusing:
             self.reopen()
             await self.settled()
-        self.write("INFO:     Application startup complete.")
+        if self._failure is None:
+            self.sim.ready = True
+            self.write("INFO:     Application startup complete.")
         return True
 
     async def _stopped_within(self, seconds: float) -> bool:

@@ -35,7 +35,7 @@ class Doors(Protocol):
 
 @dataclass
 class Simulator:
-    """Wired together by the server. `new_id` makes the random part of ids."""
+    """Wired together by the server. `new_id` makes the random part of ids. Loaded comes before ready: then it listens."""
 
     settings: Settings
     doors: Doors
@@ -45,6 +45,7 @@ class Simulator:
     faults: Active = field(default_factory=Active)
     journal: Journal = field(default_factory=Journal)
     started: float = field(default_factory=time.time)
+    loaded: bool = False
     ready: bool = False
     paused: bool = False
     asleep: bool = False
