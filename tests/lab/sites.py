@@ -29,7 +29,7 @@ models:
     request_time: 60
     start_time: 120
     runtime: {runtime}
-    env: {{FLOOR_SIM_LOAD_TIME: "{load_time}", FLOOR_SIM_SPEED_FACTOR: "{speed}", FLOOR_SIM_CONTROL_TOKEN: "lab"}}
+    args: {{sim-load-time: {load_time}, sim-speed-factor: {speed}}}
     replicas: [{", ".join(names)}]
 {extra}
 proxy: {{boxes: [{", ".join(names)}], listen: {PORT}}}

@@ -80,7 +80,7 @@ def test_a_hand_edited_unit_is_put_back_without_a_restart(floor: Floor) -> None:
 def test_a_drop_in_goes_and_only_its_copy_restarts(floor: Floor) -> None:
     box = floor.lab.boxes["boxb"]
     path = f"/etc/systemd/system/{UNIT}.d/override.conf"
-    box.put(path, "[Service]\nEnvironment=FLOOR_SIM_LOAD_TIME=1\n")
+    box.put(path, "[Service]\nNice=1\n")
     box.run(["systemctl", "daemon-reload"])
     before = invocations(floor.lab)
     assert path in dry_run(floor)
@@ -128,7 +128,7 @@ def test_a_copy_that_never_comes_up_stops_the_rest(floor: Floor) -> None:
     """The first copy fails, the second stays as it was and serves."""
     good = floor.config.read_text()
     before = invocations(floor.lab)
-    floor.edit("FLOOR_SIM_LOAD_TIME:", 'FLOOR_SIM_FAULT: "nonsense", FLOOR_SIM_LOAD_TIME:')
+    floor.edit("sim-load-time:", "sim-fault: nonsense, sim-load-time:")
     done = floor("deploy", code=1)
     assert "does not stay up" in done.stderr
     assert "nonsense" in done.stderr
