@@ -159,7 +159,9 @@ class Proxy:
         assert self._process is not None
         assert self._process.poll() is None, self.errors()
         with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self.port())) == 0
+            listens = probe.connect_ex(("127.0.0.1", self.port())) == 0
+        # The master listens before its workers are there, and `reload` must know all of them.
+        return listens and len(self.workers()) == os.sysconf("SC_NPROCESSORS_ONLN")
 
     def until(self, holds: Callable[[], object], what: str, timeout: float = 10) -> None:
         """Return once `holds` does. Raises AssertionError with nginx's log after `timeout` seconds."""
@@ -177,7 +179,7 @@ class Proxy:
         """Reload, as the unit does; returns when new workers answer and the old ones are leaving or gone."""
         old = set(self.workers())
         subprocess.run(self.command("-s", "reload"), check=True, capture_output=True)
-        self.until(lambda: set(self.workers()) - old and not set(self.workers()) & old, "new workers")
+        self.until(lambda: len(set(self.workers()) - old) == len(old) and not set(self.workers()) & old, "new workers")
 
     @property
     def pid(self) -> int:

@@ -65,10 +65,12 @@ class Client:
         chunk, self._data = self._data[:size], self._data[size + 2 :]
         return chunk
 
-    def answer(self) -> Answer:
-        """Read a whole answer."""
+    def answer(self, method: str = "POST") -> Answer:
+        """Read a whole answer to `method`."""
         head = self.head()
         body = b""
+        if method == "HEAD":
+            return head
         if head.headers.get("transfer-encoding") == "chunked":
             while chunk := self.chunk():
                 body += chunk
@@ -81,7 +83,7 @@ class Client:
     def ask(self, target: str, body: bytes = b"", method: str = "POST", headers: tuple[str, ...] = ()) -> Answer:
         """Send a request and read its answer."""
         self.send(target, body, method, headers)
-        return self.answer()
+        return self.answer(method)
 
     def _until(self, mark: bytes) -> bytes:
         while mark not in self._data:

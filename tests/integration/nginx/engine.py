@@ -45,7 +45,9 @@ class Engine:
     def __enter__(self) -> Self:
         self._socket = socket.create_server((self.host, 0), backlog=2048)
         self.port: int = self._socket.getsockname()[1]
-        config = uvicorn.Config(self._app, lifespan="off", ws="none", log_level="critical", timeout_keep_alive=5)
+        config = uvicorn.Config(
+            self._app, interface="asgi3", lifespan="off", ws="none", log_level="error", timeout_keep_alive=5
+        )
         self._server = uvicorn.Server(config)
         self._streams: list[asyncio.Queue[bool]] = []
         self._thread = threading.Thread(target=self._run)
