@@ -30,7 +30,7 @@ def within(memory: Memory, limit: int | None, used: int | None) -> Memory:
     """Given what a control group may have and uses (bytes, None: no limit), return the smaller of both views."""
     if limit is None:
         return memory
-    left = None if used is None else max(0, limit - used)
+    left = max(0, limit - (used or 0))  # with its use unknown, it is bounded by the limit at least
     return Memory(_smaller(memory.total, limit), _smaller(memory.available, left))
 
 

@@ -19,6 +19,10 @@ from floor.errors import FloorError
 WAIT = 30.0  # seconds; the longest call of an agent that changes something takes 25
 
 
+class StuckError(FloorError):
+    """A lock of this box is not given back."""
+
+
 def now() -> Now:
     """This box's boot id and its monotonic clock, as the services read them too."""
     return Now(Path("/proc/sys/kernel/random/boot_id").read_text().strip(), time.monotonic())
@@ -64,7 +68,7 @@ class Operation:
             try:
                 with self._locked(paths.WORK, fcntl.LOCK_EX):
                     return self._write(fresh)
-            except TimeoutError:
+            except StuckError:
                 raise HeldError("a call of the operation before is still at work on this box", before or {}) from None
 
     def renew(self, epoch: int) -> Record:
@@ -137,7 +141,7 @@ class Operation:
             except BlockingIOError:
                 if waited >= WAIT:
                     os.close(handle)
-                    raise TimeoutError(f"{path}: held by another call of the agent for over {WAIT:g} s") from None
+                    raise StuckError(f"{path}: held by another call of the agent for over {WAIT:g} s") from None
             else:
                 return handle
             self._sleep(0.05)

@@ -108,6 +108,7 @@ def _build(folder: Path, bundle: bytes, python: str, execute: Execute) -> None:
         ]
         argv = [inside, "-I", f"{pip}/pip", "install", *options, *map(str, wheels)]
         _must(execute(argv), folder)
+        _must(execute([inside, "-I", "-m", "pip", "check"]), folder)  # --no-deps does not look whether all are there
         _must(execute([inside, "-I", "-m", "compileall", "-q", str(folder / "lib")]), folder)
         _must(execute([inside, "-I", "-c", "import floor.agent.__main__, psutil, httpx"]), folder)
     with (folder / READY).open("w") as file:

@@ -1,0 +1,92 @@
+"""Keys are made once, only root reads them, and nothing in them can mean something to nginx or systemd."""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from floor.box import secrets
+from floor.errors import FloorError, UsageError
+
+ENGINE, STATUS = "e" * 43, "s" * 43
+
+
+@pytest.fixture
+def made() -> Iterator[str]:
+    return iter([ENGINE, STATUS, "x" * 43, "y" * 43])
+
+
+def test_keys_are_made_once(root: Path, me: str, made: Iterator[str]) -> None:
+    first = secrets.ensure(root, lambda _size: next(made), me)
+    assert first == {"engine": ENGINE, "status": STATUS}
+    assert secrets.ensure(root, lambda _size: next(made), me) == first
+
+
+def test_every_file_has_its_form_and_is_for_root_alone(root: Path, me: str) -> None:
+    secrets.put(ENGINE, STATUS, root, me)
+    folder = root / "etc/floor/secrets"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {
+        "engine.key": f"{ENGINE}\n",
+        "engine.env": f"VLLM_API_KEY={ENGINE}\n",
+        "engine-key.conf": f'proxy_set_header Authorization "Bearer {ENGINE}";\n',
+        "status.key": f"{STATUS}\n",
+    }
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+
+
+def test_real_keys_are_long_and_differ(root: Path, me: str) -> None:
+    keys = secrets.ensure(root, owner=me)
+    assert keys["engine"] != keys["status"]
+    assert all(len(key) == 43 and secrets.KEY.fullmatch(key) for key in keys.values())
+
+
+@pytest.mark.parametrize("name", ["engine.env", "engine-key.conf"])
+def test_what_is_made_from_a_key_is_put_right_again(root: Path, me: str, name: str) -> None:
+    secrets.put(ENGINE, STATUS, root, me)
+    (root / "etc/floor/secrets" / name).unlink()
+    (root / "etc/floor/secrets/engine.key").chmod(0o644)
+    assert secrets.ensure(root, owner=me)["engine"] == ENGINE
+    assert (root / "etc/floor/secrets" / name).is_file()
+    assert stat.S_IMODE((root / "etc/floor/secrets/engine.key").stat().st_mode) == 0o600
+
+
+def test_a_box_with_one_key_only_has_none(root: Path, me: str) -> None:
+    secrets.put(ENGINE, STATUS, root, me)
+    (root / "etc/floor/secrets/status.key").unlink()
+    assert secrets.read(root) is None
+
+
+@pytest.mark.parametrize(
+    "key", ["", "short", 'x" ; evil "' + "a" * 30, "a" * 30 + "\n", "a b" * 10, "ключ" * 10, "a" * 201]
+)
+def test_a_key_that_could_mean_something_is_refused(root: Path, key: str) -> None:
+    with pytest.raises(UsageError, match="engine key: must be 20 to 200 letters, digits, - or _"):
+        secrets.put(key, STATUS, root)
+    with pytest.raises(UsageError, match="status key"):
+        secrets.put(ENGINE, key, root)
+    assert not (root / "etc/floor").exists()
+
+
+def test_a_key_file_that_somebody_edited_is_named_and_not_shown(root: Path, me: str) -> None:
+    secrets.put(ENGINE, STATUS, root, me)
+    (root / "etc/floor/secrets/engine.key").write_text("my secret!\n")
+    with pytest.raises(FloorError, match=r"engine.key: is not a key of 20 to 200") as caught:
+        secrets.read(root)
+    assert "my secret" not in str(caught.value)
+
+
+def test_a_key_file_that_cannot_be_read_is_named(root: Path) -> None:
+    (root / "etc/floor/secrets/engine.key").mkdir(parents=True)
+    with pytest.raises(FloorError, match=r"/etc/floor/secrets/engine.key: cannot be read"):
+        secrets.read(root)
+
+
+def test_boxes_compare_their_keys_by_a_fingerprint() -> None:
+    expected = hashlib.sha256(f"{ENGINE}\n{STATUS}".encode()).hexdigest()[:16]
+    assert secrets.fingerprint({"engine": ENGINE, "status": STATUS}) == expected
+    assert secrets.fingerprint(None) is None
