@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from floor.cli.options import DEFAULT, ConfigPath, DryRun, Force, Json, end_progress, open_site, progress, say
+from floor.cli.options import DEFAULT, ConfigPath, DryRun, Force, Json, end_progress, open_site, progress, say, warn
 
 if TYPE_CHECKING:
     from floor.operations.change import Change
@@ -35,6 +35,7 @@ def deploy(
     from floor.operations.deploy import deployment, install_releases, refuse_older
 
     site = open_site(config)
+    warn(site.loaded)
     carried = install_releases(site, say, dry_run=dry_run)
     if dry_run and carried:
         show_carried(carried, as_json=as_json)

@@ -23,13 +23,16 @@ DEFAULT = Path("floor.yaml")
 
 
 def load(path: Path) -> Loaded:
-    """Load floor.yaml; warnings go to stderr."""
+    """Load floor.yaml."""
     from floor.config.load import load as read
 
-    loaded = read(path)
+    return read(path)
+
+
+def warn(loaded: Loaded) -> None:
+    """Say on stderr what in floor.yaml is legal and had better be otherwise."""
     for warning in loaded.warnings:
         typer.echo(f"warning: {warning}", err=True)
-    return loaded
 
 
 def open_site(path: Path) -> Site:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from floor.cli.options import DEFAULT, ConfigPath, Json, load, say
+from floor.cli.options import DEFAULT, ConfigPath, Json, load, say, warn
 
 
 def init(
@@ -38,6 +38,7 @@ def check(config: ConfigPath = DEFAULT, as_json: Json = False) -> None:
     if as_json:
         say(json.dumps({"ok": True, "problems": [], "warnings": list(loaded.warnings)}, indent=1))
         return
+    warn(loaded)
     models = ", ".join(
         f"{model} on {', '.join(copy.box for copy in loaded.config.copies(model))}" for model in loaded.config.models
     )

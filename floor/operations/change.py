@@ -11,6 +11,7 @@ from typing import Any
 from floor.errors import FloorError, RefusedError
 from floor.operations.execute import Execution
 from floor.operations.lease import Lease, caller
+from floor.operations.nginx import nginx_refusals
 from floor.operations.site import Site
 from floor.plan import preflight
 from floor.plan.aim import Aim
@@ -83,20 +84,10 @@ class Change:
             return
         found = preflight.problems(aim)
         for seen in aim.proxies:
-            found += self._nginx(aim, seen.box)
+            if seen.facts.get("nginx"):  # where it is missing, that has been named already
+                found += nginx_refusals(self.site, aim.wanted[seen.box])
         if found:
             raise FloorError("nothing was changed:\n" + "\n".join(f"  {line}" for line in found))
-
-    def _nginx(self, aim: Aim, box: str) -> list[str]:
-        if not aim.seen[box].facts.get("nginx"):
-            return []  # already named
-        files = [
-            {"path": file.path, "text": file.text, "mode": file.mode, "owner": file.owner}
-            for file in aim.wanted[box].files
-            if file.path.startswith("/etc/floor/nginx/")
-        ]
-        answer = self.site.boxes[box].call("nginx.test", {"files": files, "members": ""})
-        return [] if answer["ok"] else [f"{box}: nginx refuses the new configuration: {answer['output']}"]
 
 
 def _stuck(stage: Stage) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from tests.lab.boxes import Lab
@@ -15,10 +16,14 @@ UNIT = f"floor-copy-{MODEL}.service"
 
 
 def set_up(lab: Lab, floor: Floor) -> None:
-    """Make both boxes ready, from bare ones."""
-    for box in lab.boxes.values():
-        box.run(["mkdir", "-p", "/srv/tiny"])
-        floor("setup", box.name, "--yes")
+    """Make all boxes ready, from bare ones, side by side."""
+
+    def one(name: str) -> None:
+        lab.boxes[name].run(["mkdir", "-p", "/srv/tiny"])
+        floor("setup", name, "--yes")
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(one, lab.boxes))
 
 
 def chat(lab: Lab, box: str = "boxa", *, stream: bool = False, tokens: int = 4, timeout: float = 30) -> tuple[int, str]:
