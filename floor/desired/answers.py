@@ -13,13 +13,23 @@ RETRY_HEADER = ("Retry-After", "$floor_retry_after")
 
 @dataclass(frozen=True)
 class Answer:
-    """nginx found one of `found` and answers `status` with `body` and `headers`; `name` is the location that does."""
+    """nginx found one of `found` and answers `status` with `body` and `headers`; `name` is the location that does.
+
+    `parsed` tells whether there is a path by then: nginx goes to a named location only with one (else: 500), and then
+    its log keeps that path.
+    """
 
     found: str
     name: str
     status: int
     body: str
     headers: tuple[tuple[str, str], ...] = ()
+    parsed: bool = True
+
+    @property
+    def target(self) -> str:
+        """Where error_page sends the request."""
+        return f"@{self.name}" if self.parsed else f"/floor/{self.name}"
 
 
 def error(status: int, kind: str, message: str) -> str:
@@ -43,10 +53,11 @@ def errors(max_body: int) -> list[Answer]:
     limit = f"The request is larger than {size(max_body)}, the limit of this proxy (proxy.max_body in floor.yaml)."
     unknown = "There is no such path here. This proxy serves the inference API (/v1/…) and GET /v1/models."
     method = "This path does not take that method. The Allow header names those that it takes."
+    malformed = "The request cannot be read: its first line or a header is malformed or too long."
     kind = "invalid_request_error"
     return [
-        Answer("400 494", "malformed", 400, error(400, kind, "The request line or a header cannot be read.")),
-        Answer("414", "long", 414, error(414, kind, "The path is too long.")),
+        Answer("400 494 501", "malformed", 400, error(400, kind, malformed), parsed=False),
+        Answer("414", "long", 414, error(414, kind, "The path is too long."), parsed=False),
         Answer("404", "unknown", 404, error(404, kind, unknown)),
         Answer("405", "method", 405, error(405, kind, method), (("Allow", "$floor_allow"),)),
         Answer("408", "late", 408, error(408, kind, "The request did not arrive in time.")),
