@@ -47,13 +47,13 @@ def seconds(value: float) -> str:
     size, unit = next(
         (pair for pair in _UNITS if value >= pair[0] and value / pair[0] == int(value / pair[0])), _UNITS[-1]
     )
-    return f"{value / size:g}{unit}"
+    return f"{value / size:.10g}{unit}"
 
 
 def size(value: int) -> str:
     """Given bytes, return them as floor.yaml writes them."""
     step, unit = next((pair for pair in _SIZES if value >= pair[0]), _SIZES[-1])
-    return f"{value / step:g}{unit}"
+    return f"{value / step:.10g}{unit}"
 
 
 def _table(path: KeyPath, options: list[tuple[KeyPath, FieldInfo, Any]]) -> Iterator[str]:

@@ -17,6 +17,7 @@ _CONSTANTS = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
+_LONGEST_REPEATED = 60
 _YES = ("y", "yes", "on")
 _NO = ("n", "no", "off")
 
@@ -38,7 +39,8 @@ def read(word: str) -> str | int | float | bool | None:
     for pattern, meant in _SURPRISES:
         if pattern.fullmatch(word):
             number = meant(word)
-            raise SurpriseError(f'{number}, or "{word}" in quotes for the text' if number else f'"{word}" in quotes')
+            quoted = f'"{word}" in quotes' if len(word) <= _LONGEST_REPEATED else "quotes around it"
+            raise SurpriseError(f"{number}, or {quoted} for the text" if number else quoted)
     return word
 
 

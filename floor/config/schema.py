@@ -21,10 +21,20 @@ def schema() -> dict[str, Any]:
     parts = {part.__name__: part for part in _parts()}
     for name, definition in (("Config", made), *made["$defs"].items()):
         _describe(definition, parts[name])
+    for definition in (made, *made["$defs"].values()):
+        for property_ in definition["properties"].values():
+            if "patternProperties" in property_:
+                property_["additionalProperties"] = False  # a name that fits no pattern would pass
     # a copy may be the bare name of its box
     box = made["$defs"]["Copy"]["properties"]["box"]
     name_only = {key: box[key] for key in ("type", "pattern", "maxLength")}
     made["$defs"]["Model"]["properties"]["replicas"]["items"] = {"anyOf": [name_only, {"$ref": "#/$defs/Copy"}]}
+    # a section whose options are all comments is null to an editor
+    made["properties"]["health"] = {
+        **made["properties"]["health"],
+        "anyOf": [{"$ref": "#/$defs/Health"}, {"type": "null"}],
+    }
+    made["properties"]["health"].pop("$ref", None)
     made["$defs"]["Runtime"]["allOf"] = [_of_kind("docker", "native", "image"), _of_kind("native", "docker", "command")]
     return {"$schema": DIALECT, **made, "title": "floor.yaml"}
 

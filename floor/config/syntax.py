@@ -17,6 +17,8 @@ _KNOWN = (
         "the keys of one level in one column, texts with `: ` in quotes",
     ),
     ("could not find expected ':'", "a line without `:`", "`key: value`"),
+    ("expected <block end>, but found '}'", "a `}` that closes nothing", "as many `{` as `}`"),
+    ("expected <block end>, but found ']'", "a `]` that closes nothing", "as many `[` as `]`"),
     (
         "expected <block end>",
         "a line that is indented otherwise than those before it",
@@ -28,6 +30,7 @@ _KNOWN = (
     ("expected ',' or ']'", "a `[` that is not closed", "`,` between its values and `]` behind them"),
     ("found unexpected end of stream", "a quote that is not closed", "the closing quote"),
     ("but found another document", "a second document", "one document, without `---` inside"),
+    ("incompatible YAML document", "another version of YAML", "YAML without a %YAML line"),
     (
         "found unknown escape character",
         "an escape that YAML does not know",
