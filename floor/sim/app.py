@@ -60,7 +60,9 @@ class App:
     async def _faults(self, exchange: Exchange) -> None:
         """Faults that meet any request. Raises Refusal where one is the answer, Gone where there is to be none."""
         sim = self.sim
-        if not sim.loaded or sim.strike("loading"):
+        loading = sim.strike("loading")
+        listed = loading is not None and loading.options["models"] and exchange.path == "/v1/models"
+        if not sim.loaded or (loading and not listed):
             raise Refusal(503, LOADING)
         if late := sim.strike("slow-headers"):
             exchange.delay = late.number("seconds")

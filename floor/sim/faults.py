@@ -25,7 +25,7 @@ KINDS: dict[str, dict[str, Value]] = {
     "slow-headers": {"seconds": 1.0},  # every answer's first byte comes that much later
     "truncate": {"events": 3},  # a stream is cut after so many events, without an end
     "stream-error": {"events": 3},  # a stream ends in an error event: what vLLM sends when its engine core died
-    "loading": {},  # 503 everywhere, as llama.cpp answers while it loads
+    "loading": {"models": False},  # 503 as llama.cpp while it loads; models: /v1/models answers, as older builds do
     "orphan": {"lifetime": 600.0, "lock": "", "port": 0},  # a child that outlives this process, holding a lock or port
     "memory": {"mib": 256},  # allocates and keeps that much
 }

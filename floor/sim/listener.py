@@ -14,6 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from floor.errors import FloorError
 from floor.sim.control import PREFIX
 
+FLUSH_TIME = 1.0  # seconds that a client gets to read what was sent before a stop
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 
@@ -28,7 +29,7 @@ def bind(host: str, port: int) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))
-    except (OSError, OverflowError) as error:
+    except (OSError, ValueError, OverflowError) as error:
         bound.close()
         raise _taken((host, port), error) from None
     return bound
@@ -101,7 +102,12 @@ class Listener:
         """Refuse, cut what is left, and end once its requests have noticed."""
         self._refuse()
         self.cut()
-        await self.emptied()
+        try:
+            await asyncio.wait_for(self.emptied(), FLUSH_TIME)
+        except TimeoutError:
+            for connection in self._connections():
+                connection.transport.abort()
+            await self.emptied()
         if self._ticks is not None:
             self._server.should_exit = True
             await self._ticks

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -27,10 +28,19 @@ from floor.errors import FloorError
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A port of `host` that nothing listens on now."""
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])
+    """A port of `host` that nothing has now, below those that Linux gives to outgoing connections.
+
+    One of those could be taken by any client between two starts of an engine. Raises FloorError when none is found.
+    """
+    for _ in range(200):
+        port = 10_000 + secrets.randbelow(22_000)
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+            try:
+                probe.bind((host, port))
+            except OSError:
+                continue
+            return port
+    raise FloorError(f"{host}: no free port between 10000 and 32000 in 200 tries; is that this machine's address?")
 
 
 class SimulatedEngine:

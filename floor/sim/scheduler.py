@@ -146,9 +146,10 @@ class Scheduler:
             if self.used_blocks + self._blocks(head.tokens + 1) > self.limits.cache_blocks:
                 return
             self.waiting.popleft()
+            silence = head.silence if head.admitted is None else 0.0
             head.admitted = now if head.admitted is None else head.admitted
             head.prefilled = False
-            head.prefill_until = now + head.silence + head.tokens / self.limits.prefill_rate
+            head.prefill_until = now + silence + head.tokens / self.limits.prefill_rate
             self.running.append(head)
 
     def _run_until(self, at: float) -> Iterator[Event]:

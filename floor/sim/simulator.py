@@ -35,7 +35,7 @@ class Doors(Protocol):
 
 @dataclass
 class Simulator:
-    """Wired together by the server. `new_id` makes the random part of ids. Loaded comes before ready: then it listens."""
+    """Wired together by the server. `new_id` makes the random part of ids. Once loaded it listens, then it is ready."""
 
     settings: Settings
     doors: Doors
@@ -78,14 +78,14 @@ class Simulator:
         return fault
 
     def put(self, fault: Fault) -> None:
-        """Put a fault in force, at once."""
-        self.faults.add(fault, self.now())
-        if fault.kind == "die" and fault.options["on"] == "now":
-            self.die(fault)
-        elif fault.kind == "orphan":
+        """Put a fault in force, at once. Raises UsageError when its port, file or memory is not to be had."""
+        if fault.kind == "orphan":
             crash.orphan(fault.number("lifetime"), fault.word("lock"), int(fault.number("port")), self.device)
         elif fault.kind == "memory":
             self._hog.append(crash.hog(int(fault.number("mib"))))
+        elif fault.kind == "die" and fault.options["on"] == "now":
+            self.die(fault)
+        self.faults.add(fault, self.now())
         if fault.lasts:
             asyncio.get_running_loop().call_later(fault.lasts + 0.001, self._apply)
         self._apply()

@@ -107,19 +107,14 @@ def test_a_stream_under_way_stops_in_a_dead_scheduler(engine: SimulatedEngine) -
             wire.rest()
 
 
-@pytest.mark.parametrize(
-    ("settings", "code"),
-    [({}, -signal.SIGKILL), ({"how": "exit", "code": 3}, 3), ({"how": "exit", "code": 0}, 0)],
-    ids=str,
-)
-def test_die_ends_the_process_as_told(start: Any, settings: dict[str, Any], code: int) -> None:
+def test_die_ends_the_process_as_told(start: Any) -> None:
     engine = start()
-    engine.fault("die", **settings)
-    assert engine.wait() == code
-    with pytest.raises(ConnectionRefusedError):
-        Wire.to(engine)
-    engine.start()
-    assert engine.state()["ready"]
+    for settings, code in (({}, -signal.SIGKILL), ({"how": "exit", "code": 3}, 3), ({"how": "exit", "code": 0}, 0)):
+        engine.fault("die", **settings)
+        assert engine.wait() == code
+        with pytest.raises(ConnectionRefusedError):
+            Wire.to(engine)
+        engine.start()
 
 
 def test_die_after_a_while_and_on_a_request(start: Any, anyone: httpx.Client) -> None:
@@ -143,9 +138,9 @@ def test_a_death_that_is_called_off_does_not_come(engine: SimulatedEngine) -> No
 
 
 def test_a_blocking_prefill_silences_health_too_and_then_streams(engine: SimulatedEngine, client: httpx.Client) -> None:
-    engine.fault("prefill", seconds=0.6, times=1)
+    engine.fault("prefill", seconds=0.8, times=1)
     with Wire.to(engine, post(CHAT, STREAM, "Connection: close")) as wire:
-        time.sleep(0.1)
+        time.sleep(0.2)
         with pytest.raises(httpx.ReadTimeout):
             client.get("/health", timeout=0.2)
         assert wire.rest().endswith(b"0\r\n\r\n")
@@ -153,12 +148,13 @@ def test_a_blocking_prefill_silences_health_too_and_then_streams(engine: Simulat
 
 
 def test_a_prefill_that_does_not_block_leaves_health_alone(engine: SimulatedEngine, client: httpx.Client) -> None:
-    engine.fault("prefill", seconds=0.4, block=False)
+    engine.fault("prefill", seconds=0.6, block=False)
     started = time.monotonic()
     with Wire.to(engine, post(CHAT, STREAM, "Connection: close")) as wire:
-        assert client.get("/health", timeout=0.3).status_code == 200
+        assert client.get("/health").status_code == 200
+        assert time.monotonic() - started < 0.6
         assert wire.rest().endswith(b"0\r\n\r\n")
-    assert time.monotonic() - started > 0.4
+    assert time.monotonic() - started > 0.6
 
 
 def test_unauthorized_refuses_every_key(engine: SimulatedEngine, client: httpx.Client) -> None:
@@ -189,11 +185,11 @@ def test_slow_is_slow_and_its_end_is_its_end(engine: SimulatedEngine, client: ht
     engine.fault("slow", rate=10)
     started = time.monotonic()
     client.post(CHAT, json=ask(max_tokens=4))
-    assert 0.25 < time.monotonic() - started < 1
+    assert time.monotonic() - started > 0.25
     engine.clear()
     started = time.monotonic()
     client.post(CHAT, json=ask(max_tokens=40))
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 3
 
 
 def test_slow_headers_come_late(engine: SimulatedEngine, client: httpx.Client) -> None:
@@ -231,6 +227,11 @@ def test_loading_is_a_503_in_llamacpps_words(engine: SimulatedEngine, client: ht
         assert (answer.status_code, answer.text) == (503, captured.read_text())
 
 
+def test_an_older_llamacpp_lists_its_models_while_it_loads(engine: SimulatedEngine, client: httpx.Client) -> None:
+    engine.fault("loading", models=True)
+    assert [client.get(path).status_code for path in ("/health", "/v1/models")] == [503, 200]
+
+
 def processes(name: str) -> list[int]:
     """Pids of those whose command line is `name`."""
     found = []
@@ -248,16 +249,16 @@ def listens(port: int) -> bool:
 
 def test_an_orphan_outlives_its_engine_with_its_port_and_its_device(start: Any, tmp_path: Path) -> None:
     """As vLLM's engine process after its API server was killed: the port is free, the memory is not."""
-    device, port, others = tmp_path / "device", free_port(), processes("VLLM::EngineCore")
+    device, port, others = tmp_path / "device", free_port(), set(processes("VLLM::EngineCore"))
     engine = start(device_lock=str(device))
     engine.fault("orphan", lifetime=30, port=port)
+    deadline = time.monotonic() + 5
+    while not (found := set(processes("VLLM::EngineCore")) - others) and time.monotonic() < deadline:
+        time.sleep(0.01)
     engine.kill()
-    (orphan,) = (pid for pid in processes("VLLM::EngineCore") if pid not in others)
+    (orphan,) = found
     try:
         assert (Path("/proc") / str(orphan) / "comm").read_text() == "VLLM::EngineCor\n"
-        deadline = time.monotonic() + 5
-        while not listens(port) and time.monotonic() < deadline:
-            time.sleep(0.01)
         assert listens(port)
         assert not listens(engine.port)
         os.kill(orphan, signal.SIGTERM)
@@ -269,13 +270,16 @@ def test_an_orphan_outlives_its_engine_with_its_port_and_its_device(start: Any, 
 
 
 def test_an_orphans_life_is_bounded(start: Any) -> None:
-    others = processes("VLLM::EngineCore")
+    others = set(processes("VLLM::EngineCore"))
     engine = start()
-    engine.fault("orphan", lifetime=0.2)
-    deadline = time.monotonic() + 5
-    while set(processes("VLLM::EngineCore")) - set(others) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not set(processes("VLLM::EngineCore")) - set(others)
+    engine.fault("orphan", lifetime=0.5)
+    soon = time.monotonic() + 5
+    while not set(processes("VLLM::EngineCore")) - others and time.monotonic() < soon:
+        time.sleep(0.01)
+    engine.kill()
+    while set(processes("VLLM::EngineCore")) - others and time.monotonic() < soon:
+        time.sleep(0.01)
+    assert time.monotonic() < soon
 
 
 def test_memory_is_taken_and_given_back(engine: SimulatedEngine) -> None:
@@ -295,6 +299,8 @@ def test_memory_is_taken_and_given_back(engine: SimulatedEngine) -> None:
         ({"fault": "explode"}, "fault 'explode': no such fault; write one of"),
         ({"fault": "memory", "mib": 99999}, "fault memory: mib is 99999; at most 4096"),
         ({"clear": "explode"}, "fault 'explode': no such fault"),
+        ({"fault": "orphan", "lock": "/nowhere/lock"}, "/nowhere/lock: cannot be locked: No such file or directory"),
+        ({"fault": "orphan", "port": 70000}, "fault orphan: port 70000 of 127.0.0.1 is not to be had"),
         ({}, 'an order is {"fault": KIND, "setting": value, …} or {"clear": KIND or true}'),
         ([], "1 validation error"),
     ],

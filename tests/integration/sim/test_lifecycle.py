@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from floor.errors import FloorError
-from floor.sim.process import SimulatedEngine
+from floor.sim.process import SimulatedEngine, free_port
 from tests.integration.sim.wire import Wire, ask, post
 
 CHAT = "/v1/chat/completions"
@@ -23,9 +23,10 @@ LONG = json.dumps(ask(stream=True, max_tokens=30)).encode()
 
 
 def test_it_is_ready_in_a_moment(start: Any) -> None:
-    started = time.monotonic()
-    start()
-    assert time.monotonic() - started < 2  # 0.2 s on an idle machine
+    """0.2 s of processor time; the clock on the wall would measure the machine's other work."""
+    engine = start()
+    fields = (Path("/proc") / str(engine.pid) / "stat").read_text().rpartition(")")[2].split()
+    assert (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") < 0.8
 
 
 def test_while_it_loads_the_port_refuses(start: Any, anyone: httpx.Client) -> None:
@@ -93,6 +94,16 @@ def test_a_stop_cuts_what_hangs_and_what_is_late(start: Any) -> None:
     assert "Traceback" not in engine.log
 
 
+def test_a_stop_does_not_wait_for_a_client_that_reads_nothing(start: Any) -> None:
+    engine = start(context=100_000, speed_factor=1e6)
+    body = json.dumps(ask(stream=True, max_tokens=60_000, ignore_eos=True)).encode()
+    with Wire.to(engine, post(CHAT, body)):
+        engine.wait_until(lambda state: state["finished"] == 1)
+        assert engine.state()["posts"][-1]["outcome"] == "open"
+        assert engine.terminate(timeout=10) == 0
+    assert "Traceback" not in engine.log
+
+
 def test_with_a_shutdown_timeout_streams_end_and_new_requests_are_refused(start: Any) -> None:
     engine = start(args=["--shutdown-timeout", "20"])
     with stream(engine, rate=40) as wire:
@@ -124,8 +135,9 @@ def test_a_worker_of_a_group_has_no_port(start: Any) -> None:
 
 def test_two_engines_do_not_share_a_device(start: Any, tmp_path: Path) -> None:
     first = start(device_lock=str(tmp_path / "gpu"))
-    with pytest.raises(FloorError, match="on startup is less than desired GPU memory utilization"):
+    with pytest.raises(FloorError, match="on startup is less than desired GPU memory utilization") as caught:
         start(device_lock=str(tmp_path / "gpu"))
+    assert "Traceback" not in str(caught.value)
     first.kill()
     start(device_lock=str(tmp_path / "gpu"))
 
@@ -176,13 +188,26 @@ def test_an_address_of_another_machine_is_refused_with_a_reason() -> None:
     assert ended.stderr.endswith("choose another --host or --port\n")
 
 
-def test_an_address_that_is_none_is_refused_with_a_reason() -> None:
-    ended = run("serve", "m", "--host", "no such host")
-    assert (ended.returncode, "Traceback" in ended.stderr) == (1, False)
+@pytest.mark.parametrize("host", ["no such host", "x" * 70, "::z"])
+def test_an_address_that_is_none_is_refused_with_a_reason(host: str) -> None:
+    ended = run("serve", "m", "--host", host)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(f"floor sim: cannot listen on {host}:8000: ")
+    assert ended.stderr.count("\n") == 1
 
 
-def test_the_access_log_has_clients_requests_and_no_orders(start: Any, anyone: httpx.Client) -> None:
-    engine, quiet = start(), start(args=["--disable-uvicorn-access-log"])
+def test_a_device_that_cannot_be_is_refused_with_a_reason() -> None:
+    ended = run("serve", "m", "--host", "127.0.0.1", "--port", str(free_port()), "--sim-device-lock", "/nowhere/gpu")
+    assert ended.returncode == 2
+    assert ended.stderr.endswith(
+        "floor sim: /nowhere/gpu: cannot be locked: No such file or directory; name a file in a folder that exists\n"
+    )
+
+
+def test_the_access_log_has_clients_requests_and_no_orders(
+    engine: SimulatedEngine, start: Any, anyone: httpx.Client
+) -> None:
+    quiet = start(args=["--disable-uvicorn-access-log"])
     for each in (engine, quiet):
         anyone.get(each.url + "/health")
         each.state()

@@ -41,6 +41,16 @@ class Wire:
         while piece := self.connection.recv(65536):
             yield time.monotonic() - started, piece
 
+    def until(self, marker: bytes) -> bytes:
+        """Everything up to and with the piece that holds `marker`. Raises EOFError when the other side closes first."""
+        found = b""
+        while marker not in found:
+            piece = self.connection.recv(65536)
+            if not piece:
+                raise EOFError(found)
+            found += piece
+        return found
+
     def rest(self) -> bytes:
         """Everything until the other side closes."""
         return b"".join(piece for _, piece in self.pieces())
