@@ -7,19 +7,19 @@ configuration, and the pool service that decides who may be used.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import signal
 import sys
 
-from demo import story
-from floor.errors import FloorError
-
 INTERRUPTED = 130
 
 
-async def play() -> int:
+async def play(*, fast: bool) -> int:
     """Run the story until it ends or somebody ends it; what it started is gone afterwards in either case."""
-    task = asyncio.ensure_future(story.tell())
+    from demo import story, tempo
+
+    task = asyncio.ensure_future(story.tell(tempo.FAST if fast else tempo.Tempo()))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, task.cancel)
@@ -28,12 +28,18 @@ async def play() -> int:
 
 def main() -> int:
     """Return the exit code: 0 where everything held, 1 where something did not or could not run."""
-    try:
-        return asyncio.run(play())
-    except FloorError as error:
-        print(f"demo: {error}", file=sys.stderr)
-        return 1
-    except asyncio.CancelledError:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--fast", action="store_true", help="engines that load and answer in no time, as tests want it")
+    fast = parser.parse_args().fast
+    try:  # importing takes half a second too: Ctrl-C is heard from here on
+        from floor.errors import FloorError
+
+        try:
+            return asyncio.run(play(fast=fast))
+        except FloorError as error:
+            print(f"\ndemo: {error}", file=sys.stderr)
+            return 1
+    except (KeyboardInterrupt, asyncio.CancelledError):
         print("\ndemo: interrupted; all that was started is ended and removed", file=sys.stderr)
         return INTERRUPTED
 

@@ -33,12 +33,16 @@ class Journal(asyncio.DatagramProtocol):
         upstreams = tuple(found["upstream"].replace(",", " ").split())
         self.lines.append(Line(time.monotonic(), int(found["status"]), upstreams))
 
+    def answered_by(self, address: str) -> int:
+        """How many requests had this copy as their last one."""
+        return sum(1 for line in self.lines if line.upstreams[-1:] == (address,))
+
     def ended_on(self, address: str, since: float, within: float) -> int:
-        """How many requests had this copy as their last one and ended in that time."""
+        """How many of those ended within so many seconds after a time."""
         return sum(1 for line in self.lines if line.upstreams[-1:] == (address,) and since <= line.at <= since + within)
 
     def passed_on(self, address: str, since: float) -> int:
-        """How many requests found this copy refusing and were answered by another."""
+        """How many requests found this copy refusing after a time, and went to another."""
         return sum(1 for line in self.lines if line.at >= since and address in line.upstreams[:-1])
 
 
@@ -49,7 +53,8 @@ async def journal(path: Path) -> AsyncIterator[Journal]:
     transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(
         lambda: found, local_addr=str(path), family=AF_UNIX
     )
-    path.chmod(0o666)  # nginx's workers are another user where this runs as root
+    # Where this runs as root, nginx's workers are another user.
+    path.chmod(0o666)  # noqa: ASYNC240 -- one call, before anything runs
     try:
         yield found
     finally:

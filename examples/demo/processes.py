@@ -55,6 +55,6 @@ async def run(argv: Sequence[str], log: Path) -> None:
 
 
 def last_words(log: Path) -> str:
-    """The end of what a program wrote."""
+    """The end of what a program wrote, empty if it was silent."""
     lines = log.read_text(errors="replace").strip().splitlines()
-    return " / ".join(lines[-4:]) or "it said nothing"
+    return " / ".join(lines[-4:])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from floor import __version__
 from floor.box import memory
 from floor.cli.tables import status_table
 from floor.desired.state import Kind
@@ -16,6 +18,7 @@ from .proxy import Proxy
 from .site import MODEL
 from .units import CopyUnit
 
+WIDTH = 110  # of tables where no terminal says how wide it is
 SERVICES = (Kind.PROXY, Kind.POOL, Kind.STATUS)
 
 
@@ -23,6 +26,8 @@ class Teller:
     """Prints with the time since it was made."""
 
     def __init__(self) -> None:
+        if not sys.stdout.isatty():
+            os.environ.setdefault("COLUMNS", str(WIDTH))
         self._began = time.monotonic()
 
     @property
@@ -58,7 +63,7 @@ def _box(proxy: Proxy, name: str) -> dict[str, Any]:
     state, seen = proxy.site.states[name], memory.read(Path("/"))
     return {
         "managed": True,
-        "release": state.release,
+        "release": __version__,
         "mode": state.mode,
         "memory": {"available": seen.available, "total": seen.total},
         "units": {unit.name: {"active": "active"} for unit in state.units if unit.kind in SERVICES},

@@ -23,8 +23,11 @@ from floor.desired.state import BoxFacts, BoxState, File
 from floor.errors import FloorError
 from floor.sim.process import free_port
 
+from .tempo import Tempo
+
 MODEL = "flagship"
-LONGEST = 60  # bytes; a unix socket's path holds 107, and what lies below the folder takes some 45
+# Not tempfile's own choice: a unix socket's path holds 107 bytes, and $TMPDIR may be long.
+TEMPORARY = Path("/tmp")  # noqa: S108 -- mkdtemp makes a folder there that nobody else can have made
 FLOOR_YAML = Path(__file__).parent / "floor.yaml"
 
 
@@ -60,15 +63,14 @@ class Site:
 
 
 @contextmanager
-def make_site() -> Iterator[Site]:
-    """Make the folder and every file in it; it is gone afterwards. Raise FloorError where nginx is not installed."""
+def make_site(tempo: Tempo) -> Iterator[Site]:
+    """Given the tempo, make the folder and every file in it; it is gone afterwards. Raise FloorError without nginx."""
     if nginx_program() is None:
         raise FloorError("nginx is not installed here; install it with: sudo apt-get install nginx-light")
-    temporary = tempfile.gettempdir() if len(tempfile.gettempdir()) <= LONGEST else "/tmp"
-    folder = Path(tempfile.mkdtemp(prefix="floor-demo-", dir=temporary))
+    folder = Path(tempfile.mkdtemp(prefix="floor-demo-", dir=TEMPORARY))
     try:
         folder.chmod(0o711)  # nginx's workers are another user where this runs as root
-        yield _fill(folder)
+        yield _fill(folder, tempo)
     finally:
         shutil.rmtree(folder)
 
@@ -78,9 +80,11 @@ def nginx_program() -> str | None:
     return shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
 
 
-def _fill(folder: Path) -> Site:
+def _fill(folder: Path, tempo: Tempo) -> Site:
     text = Template(FLOOR_YAML.read_text()).substitute(
         python=sys.executable,
+        load=tempo.load,
+        speed=tempo.speed,
         proxy=free_port(),
         engine_a=free_port(),
         engine_b=free_port("127.0.0.2"),

@@ -7,107 +7,130 @@ import os
 import signal
 import time
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 
 import httpx
 
-from floor.config.hosts import netloc
+from floor.errors import FloorError
 
-from .clients import Tally, steady, words
+from .clients import steady, words
 from .journal import Journal, journal
+from .outcome import DYING, Outcome, judge, lines
+from .processes import last_words
 from .proxy import Proxy, proxy
 from .show import Teller, table
-from .site import MODEL, Site, make_site
+from .site import Site, make_site
+from .tempo import Tempo
 from .units import CopyUnit, started, status_port
 
 STREAMS = 12  # at once: six for each copy, as many as one of them takes when it is alone
-BEFORE, AFTER = 3.0, 3.0  # seconds under load before the kill, and after both serve again
-STARTING, OUT = 25.0, 5.0  # seconds that may pass until both copies are warm, and until a dead one is out
+STARTING, OUT = 30.0, 6.0  # seconds that may pass until a copy is warm, and until a dead one is out
 VICTIM = "spark-b"
 
 
-async def tell() -> int:
-    """Tell it. Return 0 where everything held, 1 where a figure is not what floor promises."""
+async def tell(tempo: Tempo) -> int:
+    """Tell it in that tempo. Return 0 where everything held, 1 where a figure is not what floor promises.
+
+    Raise FloorError, with the last words of everything that ran, where the story cannot go on.
+    """
     teller = Teller()
     teller.more("floor demo: two simulated copies behind real nginx, on this machine, without a GPU\n")
-    with make_site() as site:
-        async with AsyncExitStack() as stack:
-            log = await stack.enter_async_context(journal(site.journal))
-            front = await stack.enter_async_context(proxy(site))
-            files = sum(len(state.files) for state in site.states.values())
-            teller.say(f"floor.yaml became {files} files for {len(site.states)} boxes; nginx and floor-pool run")
-            client = await stack.enter_async_context(
-                httpx.AsyncClient(base_url=site.url, trust_env=False, timeout=30, limits=httpx.Limits())
-            )
-            copies = [CopyUnit(site, box) for box in site.states]
-            for box, copy in zip(site.states, copies, strict=True):
-                await stack.enter_async_context(status_port(site, box, copy))
-                await stack.enter_async_context(started(copy))
-            await come_up(teller, client, front)
-            table(front, copies)
-            await answer(teller, client)
-            told = await kill_under_load(teller, client, front, log, copies)
-            table(front, copies)
-    for line in told:
+    with make_site(tempo) as site:
+        try:
+            outcome = await _play(teller, site, tempo)
+        except FloorError as error:
+            said = [f"  {log.name}: {words}" for log in sorted(site.folder.glob("*.log")) if (words := last_words(log))]
+            raise FloorError("\n".join([str(error), *said])) from error
+    for line in lines(outcome):
         teller.more(line)
-    teller.more(f"\nEverything was ended and removed after {teller.seconds:.0f} s.")
-    return 0
+    broken = judge(outcome)
+    for line in broken:
+        teller.more(f"NOT AS PROMISED: {line}")
+    teller.more(f"\nall that was started is ended and removed, after {teller.seconds:.0f} s")
+    return 1 if broken else 0
 
 
-async def come_up(teller: Teller, client: httpx.AsyncClient, front: Proxy) -> None:
+@dataclass(frozen=True)
+class Scene:
+    """Everything that takes part."""
+
+    teller: Teller
+    tempo: Tempo
+    front: Proxy
+    log: Journal
+    copies: tuple[CopyUnit, ...]
+    client: httpx.AsyncClient
+
+    def table(self) -> None:
+        table(self.front, self.copies)
+
+
+async def _play(teller: Teller, site: Site, tempo: Tempo) -> Outcome:
+    async with AsyncExitStack() as stack:
+        log = await stack.enter_async_context(journal(site.journal))
+        front = await stack.enter_async_context(proxy(site))
+        files = sum(len(state.files) for state in site.states.values())
+        teller.say(f"floor.yaml became {files} files for {len(site.states)} boxes; nginx and floor-pool run")
+        copies = tuple(CopyUnit(site, box, tempo.restart) for box in site.states)
+        for copy in copies:
+            await stack.enter_async_context(status_port(site, copy))
+            await stack.enter_async_context(started(copy))
+        client = await stack.enter_async_context(httpx.AsyncClient(base_url=site.url, trust_env=False, timeout=30))
+        scene = Scene(teller, tempo, front, log, copies, client)
+        await come_up(scene)
+        scene.table()
+        await answer(scene)
+        outcome = await kill_under_load(scene, next(copy for copy in copies if copy.box == VICTIM))
+        await front.newer()
+        scene.table()
+        return outcome
+
+
+async def come_up(scene: Scene) -> None:
     """Nobody is there yet, and clients are told so properly; then both copies are warm."""
-    early = await client.get("/v1/models")
+    early = await scene.client.get("/v1/models")
     again = early.headers.get("Retry-After")
-    teller.say(f"a client asks already: {early.status_code}, Retry-After {again}; while nobody is there, never a 502")
-    await front.until(lambda members: len(members) == len(front.site.states), STARTING, "both copies in the pool")
-    teller.say("both copies have loaded, generate, are warmed up, and are in the pool")
+    scene.teller.say(f"a client asks at once: {early.status_code}, Retry-After {again}; nobody is there yet, no 502")
+    count = len(scene.copies)
+    await scene.front.until(lambda members: len(members) == count, STARTING, "both copies in the pool")
+    scene.teller.say("both copies have loaded, generated and warmed up, and are in the pool")
 
 
-async def answer(teller: Teller, client: httpx.AsyncClient) -> None:
+async def answer(scene: Scene) -> None:
     """One chat, shown as it comes."""
-    teller.say("a chat through the proxy, each word as it comes:")
-    began, times = time.monotonic(), []
-    teller.more("         ", end="")
-    async for word in words(client, "Tell me about the factory floor.", 40):
-        times.append(time.monotonic())
-        teller.more(word, end="")
-    teller.more("")
-    first, last = times[0] - began, times[-1] - began
-    teller.say(f"first word after {first:.2f} s, {len(times)} of them in {last:.1f} s")
+    scene.teller.say("a chat through the proxy, each made-up word as it comes:")
+    began = time.monotonic()
+    times = []
+    scene.teller.more("        ", end="")
+    async for word in words(scene.client, "Tell me about the factory floor.", 18):
+        times.append(time.monotonic() - began)
+        scene.teller.more(word, end="")
+    scene.teller.more("")
+    scene.teller.say(f"{len(times)} words: the first after {times[0]:.2f} s, the last after {times[-1]:.2f} s")
 
 
-async def kill_under_load(
-    teller: Teller, client: httpx.AsyncClient, front: Proxy, log: Journal, copies: list[CopyUnit]
-) -> list[str]:
-    """Kill a copy under load, wait until it is back, and return what that cost as lines."""
-    victim = next(copy for copy in copies if copy.backend == f"{MODEL}@{VICTIM}")
-    async with steady(client, STREAMS) as tally:
-        teller.say(f"{STREAMS} clients stream without a break; none of them tries again")
-        await asyncio.sleep(BEFORE)
+async def kill_under_load(scene: Scene, victim: CopyUnit) -> Outcome:
+    """Kill a copy under load and wait until it is back. Return what that cost."""
+    say, front, name = scene.teller.say, scene.front, victim.backend
+    async with steady(scene.client, STREAMS) as tally:
+        say(f"{STREAMS} clients stream without a break; none of them ever tries again")
+        await asyncio.sleep(scene.tempo.under_load)
         killed = time.monotonic()
         os.kill(victim.pid, signal.SIGKILL)
-        teller.say(f"{victim.backend} is killed (SIGKILL)")
-        out = await front.until(lambda members: victim.backend not in members, OUT, "the dead copy out of the pool")
-        teller.say(f"it is out of the pool, {out - killed:.2f} s after its death; the other one carries all")
-        table(front, copies)
-        back = await front.until(lambda members: victim.backend in members, STARTING, "the copy back in the pool")
-        teller.say(f"it was started again and is back, {back - victim.warm_at:.2f} s after its warm-up ended")
-        await asyncio.sleep(AFTER)
-        address = _address(front.site)
-        lost = log.ended_on(address, killed - 0.1, 1.0)
-    return report(tally, lost, log.passed_on(address, killed))
-
-
-def report(tally: Tally, lost: int, passed_on: int) -> list[str]:
-    """What it cost, in lines."""
-    return [
-        f"requests    {len(tally.outcomes)}, all streamed",
-        f"answered    {len(tally.whole)}; {passed_on} of them found the dead copy and were answered by the other one",
-        f"failed      {len(tally.failed)}; on the dead copy were {lost}",
-        f"502         {tally.count(502)}",
-    ]
-
-
-def _address(site: Site) -> str:
-    """The victim as nginx logs it."""
-    port = next(copy.port for copy in site.config.copies(MODEL) if copy.box == VICTIM)
-    return netloc(site.config.boxes[VICTIM].host, port)
+        say(f"{name} is killed (SIGKILL)")
+        out = await front.until(lambda members: name not in members, OUT, "the dead copy out of the pool")
+        say(f"it is out of the pool {out - killed:.2f} s after its death; the other one carries the load")
+        scene.table()
+        back = await front.until(lambda members: name in members, STARTING, "the copy back in the pool")
+        again = f"started again after {scene.tempo.restart:g} s (on a box: 10 s)"
+        say(f"{again}, loaded, warmed up: in the pool {back - victim.warm_at:.2f} s after that")
+        await asyncio.sleep(scene.tempo.under_load)
+    return Outcome(
+        answers=tuple(tally.answers),
+        killed=killed,
+        out=out - killed,
+        back=back - victim.warm_at,
+        lost=scene.log.ended_on(victim.address, killed, within=DYING),
+        passed_on=scene.log.passed_on(victim.address, killed),
+        by_copy={copy.backend: scene.log.answered_by(copy.address) for copy in scene.copies},
+    )

@@ -15,22 +15,26 @@ from floor.agent.status_facts import Facts
 from floor.agent.status_http import Port
 from floor.box import paths
 from floor.box.units import UnitFacts
+from floor.config.hosts import netloc
 from floor.desired.copies import settings_path
 from floor.desired.state import Kind, Unit
 
 from .processes import running
 from .site import MODEL, Site
 
-RESTART = 1.0  # seconds until a dead copy is started again; the rendered unit says 10
-
 
 class CopyUnit:
-    """One copy under the stand-in. `facts` is what systemd would say of it, `warm_at` when it last became active."""
+    """One copy under the stand-in. `address` is HOST:PORT, `facts` what systemd would say of it, `pid` its engine's.
 
-    def __init__(self, site: Site, box: str) -> None:
-        self._site, self._box = site, box
+    `warm_at` is the monotonic time when it last became active.
+    """
+
+    def __init__(self, site: Site, box: str, restart: float) -> None:
+        self._site, self.box, self._restart = site, box, restart
         self._unit = next(unit for unit in site.states[box].units if unit.kind is Kind.COPY)
-        self.backend = self._unit.backend or ""
+        resolved = next(copy for copy in site.config.copies(MODEL) if copy.box == box)
+        self.backend = resolved.backend
+        self.address = netloc(site.config.boxes[box].host, resolved.port)
         self.log = site.folder / f"{box}.log"
         self.facts = _facts(self._unit)
         self.pid = 0
@@ -41,7 +45,7 @@ class CopyUnit:
         while True:
             await self._once()
             self._say("activating", "auto-restart", result="signal")
-            await asyncio.sleep(RESTART)
+            await asyncio.sleep(self._restart)
 
     async def _once(self) -> None:
         """One life of the engine, from its start to its end."""
@@ -49,7 +53,7 @@ class CopyUnit:
         env = {**self._unit.launch.env, "VLLM_API_KEY": self._site.keys["engine"]}
         async with running(self._unit.launch.argv, self.log, env) as engine:
             self.pid = engine.pid
-            settings = self._site.place(self._box, Path(settings_path(MODEL)))
+            settings = self._site.place(self.box, Path(settings_path(MODEL)))
             warm = [sys.executable, "-I", "-m", "floor.agent.warm", str(settings)]
             async with running(warm, self.log, {"MAINPID": str(engine.pid)}) as warming:
                 if await warming.wait():
@@ -87,15 +91,15 @@ def _facts(unit: Unit) -> UnitFacts:
 
 
 @asynccontextmanager
-async def status_port(site: Site, box: str, copy: CopyUnit) -> AsyncIterator[None]:
-    """The real status port of a box, told of units by the stand-in."""
+async def status_port(site: Site, copy: CopyUnit) -> AsyncIterator[None]:
+    """The real status port of the copy's box, told of units by the stand-in."""
 
     def show(_names: Sequence[str]) -> dict[str, UnitFacts]:
         return {copy.facts.name: copy.facts}
 
-    facts = Facts([copy.facts.name], site.roots[box], time.monotonic, show)
+    facts = Facts([copy.facts.name], site.roots[copy.box], time.monotonic, show)
     port = Port(site.keys["status"], facts)
-    where = site.config.boxes[box]
+    where = site.config.boxes[copy.box]
     server = await asyncio.start_server(port.answer, where.host, where.status_port, limit=port.head_limit)
     try:
         yield
