@@ -149,7 +149,7 @@ def claim(wanted: str) -> tuple[str, str, IO[str]]:
     """
     run_id = f"fl{os.getpid()}"
     with locked(cache_folder() / "runs.lock"):
-        runs = [folder for folder in runs_folder().iterdir() if (folder / "lock").exists()]
+        runs = list(runs_folder().iterdir())
         dead = leftovers.dead_runs(runs)
         for folder in dead:
             leftovers.demolish(folder)

