@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 _NUMBER = r"([0-9][0-9,]*(?:\.[0-9]+)?)"
-_WEIGHTS = re.compile(rf"(?:Model loading|Loading model weights) took {_NUMBER} (GiB|GB)")
+# Older releases say GB, and divided by 2**30 all the same.
+_WEIGHTS = re.compile(rf"(?:Model loading|Loading model weights) took {_NUMBER} Gi?B")
 _SECONDS = re.compile(rf"(?:Model loading|Loading model weights) took [^,]*? and {_NUMBER} seconds")
 _AVAILABLE = re.compile(r"Available KV cache memory: (-?[0-9][0-9,]*(?:\.[0-9]+)?) GiB")
 _TOKENS = re.compile(rf"\b([A-Z]+)(?: \+ host)? KV cache size: {_NUMBER} tokens")
@@ -43,7 +44,7 @@ def parse(lines: Iterable[str]) -> Start:
     One line or two for the cache, `GPU` or `CPU` before it: both are read.
     """
     text = "\n".join(lines)
-    weights = [_number(size) * (1e9 / 2**30 if unit == "GB" else 1) for size, unit in _WEIGHTS.findall(text)]
+    weights = [_number(size) for size in _WEIGHTS.findall(text)]
     sizes = [(int(_number(tokens)), device) for device, tokens in _TOKENS.findall(text)]
     tokens, device = min(sizes, default=(None, None))
     fits = [(_number(times), int(_number(context))) for context, times in _CONCURRENCY.findall(text)]
