@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from floor.box import drains, paths
 from floor.pool import front, settings
@@ -143,7 +143,8 @@ class Stage:
         self._reloads.touch()
         self.reload = self.folder / "reload"
         self.reload.write_text(
-            f"#!/bin/sh\nnginx -t -q -c {self.conf} && echo reload >> {self._reloads} && nginx -c {self.conf} -s reload\n"
+            f"#!/bin/sh\nnginx -t -q -c {self.conf} || exit 1\n"
+            f"echo reload >> {self._reloads}\nnginx -c {self.conf} -s reload\n"
         )
         self.reload.chmod(0o755)
         self.settings = self.root / "etc/floor/pool.json"
@@ -172,7 +173,7 @@ class Stage:
         keys = {"key_file": None, "status_key_file": str(paths.STATUS_KEY)}
         return {"interval": 0.5, **keys, "pools": [pool]}
 
-    def __enter__(self) -> Stage:
+    def __enter__(self) -> Self:
         for engine in self.engines.values():
             engine.start()
         if self._managed:
