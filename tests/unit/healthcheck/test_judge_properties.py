@@ -70,7 +70,7 @@ def steps(draw: st.DrawFn) -> list[Sample | Generation]:
 
 
 @given(steps())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_verdicts_are_never_more_than_was_seen(story: list[Sample | Generation]) -> None:
     """No sequence raises, and each verdict stands on what was seen of this life of the engine."""
     history = History()
@@ -101,7 +101,7 @@ def test_verdicts_are_never_more_than_was_seen(story: list[Sample | Generation])
 
 
 @given(steps())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_hung_takes_as_long_as_the_stall_limit(story: list[Sample | Generation]) -> None:
     """Never before that much time has passed without a sign of progress."""
     history = History()
@@ -117,7 +117,7 @@ def test_hung_takes_as_long_as_the_stall_limit(story: list[Sample | Generation])
 
 
 @given(steps())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_the_same_story_gives_the_same_verdicts(story: list[Sample | Generation]) -> None:
     """Nothing but the arguments decides."""
 
@@ -133,7 +133,7 @@ def test_the_same_story_gives_the_same_verdicts(story: list[Sample | Generation]
 
 
 @given(steps())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_failures_count_the_verdicts_in_a_row_that_were_unfit(story: list[Sample | Generation]) -> None:
     fit = {Reason.OK, Reason.SLOW, Reason.DEGRADED, Reason.PREFILLING, Reason.UNPROVEN}
     history, expected = History(), 0
