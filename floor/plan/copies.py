@@ -51,11 +51,11 @@ def file_steps(box: str, found: Sequence[difference.FileDifference]) -> list[Ste
     steps = []
     gone = [each.path for each in found if each.wanted is None]
     if gone:
-        why = "; ".join(f"{each.path} {each.what}" for each in found if each.wanted is None)
+        why = _why([each for each in found if each.wanted is None])
         steps.append(Step(box, "files.remove", {"paths": gone}, f"remove {_named(gone)}", why))
     put = [each.wanted for each in found if each.wanted is not None]
     if put:
-        why = "; ".join(f"{each.path} {each.what}" for each in found if each.wanted is not None)
+        why = _why([each for each in found if each.wanted is not None])
         files = [{"path": f.path, "text": f.text, "mode": f.mode, "owner": f.owner} for f in put]
         steps.append(Step(box, "files.put", {"files": files}, f"write {_named([f.path for f in put])}", why))
     return steps
@@ -98,6 +98,18 @@ def _takes_away(lane: Sequence[Step]) -> bool:
 
 def _is_unit(path: str) -> bool:
     return PurePosixPath(path).is_relative_to("/etc/systemd/system")
+
+
+def _why(found: Sequence[difference.FileDifference]) -> str:
+    """What is wrong with files, said once for all that it is true of."""
+    whats = dict.fromkeys(each.what for each in found)
+    if len(found) == 1 or len(whats) == len(found):
+        return "; ".join(f"{each.path} {each.what}" for each in found)
+    return "; ".join(_of(what, [each.path for each in found if each.what == what]) for what in whats)
+
+
+def _of(what: str, places: Sequence[str]) -> str:
+    return f"{places[0]} {what}" if len(places) == 1 else f"{len(places)} files: {what}"
 
 
 def _named(found: Sequence[str]) -> str:
