@@ -9,7 +9,7 @@ from typing import Any
 from floor.config import scalars
 
 # no word that begins or continues like something else in YAML, inside braces or out
-_PLAIN = re.compile(r"[A-Za-z0-9/._@+-]([A-Za-z0-9/._@+=%~-]|:(?=[A-Za-z0-9/]))*", re.ASCII)
+_PLAIN = re.compile(r"[A-Za-z0-9/._@+-]([A-Za-z0-9/._@+=%~-]|:(?=[A-Za-z0-9/:]))*", re.ASCII)
 _BEGINS = re.compile(r"-|@|\.\.\.", re.ASCII)
 
 

@@ -10,12 +10,6 @@ from floor.config import shape
 from floor.config.flags import OWN
 from floor.config.problem import KeyPath, Problem, short
 
-_KINDS = {
-    "dict_type": "keys with their values below it",
-    "model_type": "keys with their values below it",
-    "list_type": "a list, such as [a, b]",
-    "string_type": "a text in quotes",
-}
 _SECTIONS: Mapping[KeyPath, str] = {
     ("boxes",): "the boxes, such as boxes: {spark-a: {host: 192.0.2.11}}",
     ("models",): "the models, each under its name with source, runtime and replicas below it",
@@ -55,7 +49,7 @@ def _problem(error: Mapping[str, Any], path: KeyPath) -> Problem:
         return Problem(path, str(error["ctx"]["error"]))
     if kind == "write":
         return Problem(path, str(error["msg"]))
-    return Problem(path, _KINDS.get(kind) or shape.write(path))
+    return Problem(path, shape.write(path))
 
 
 def instead_of(key: str, known: list[str]) -> str:

@@ -58,8 +58,8 @@ def propose(facts: Machine) -> str:
     show their defaults. A second box and its copy are there as comments.
     """
     facts = _usable(facts)
-    box = name(facts.hostname.partition(".")[0], "box")
-    model = name(facts.models[0].rsplit("/", 1)[-1], "flagship") if facts.models else "flagship"
+    box = flow(name(facts.hostname.partition(".")[0], "box"))
+    model = flow(name(facts.models[0].rsplit("/", 1)[-1], "flagship") if facts.models else "flagship")
     lines = [*_found(facts), "", "# The machines, each under the name that every command knows it by.", "boxes:"]
     lines += [f"  {box}:", *_section(("boxes", ANY), _box(facts), 4), *_SECOND_BOX]
     lines += ["", "# The models, each under the name that clients ask for.", "models:", f"  {model}:"]

@@ -16,11 +16,11 @@ _COMMENTS = re.compile(r"(\r?\n[ \t]*(#[^\n]*)?(?=\r?\n|$))*")
 
 def splice(text: str, root: Node, path: KeyPath, value: Any) -> Iterator[str]:
     """Given a text, its root node, a path and the value for it, yield texts that may hold it, the best one first."""
-    node, depth = root, 0
+    key_node, node, depth = None, root, 0
     while depth < len(path) and (inner := _child(node, path[depth])) is not None:
-        node, depth = inner, depth + 1
+        (key_node, node), depth = inner, depth + 1
     if depth == len(path):
-        yield _replace(text, node, flow(value, like=_quote(node)))
+        yield _replace(text, node, flow(value, like=_quote(node)), key_node)
         return
     for key in reversed(path[depth + 1 :]):
         value = {key: value} if isinstance(key, str) else [value]
@@ -28,29 +28,30 @@ def splice(text: str, root: Node, path: KeyPath, value: Any) -> Iterator[str]:
     yield _insert(text, node, path[depth], value)
 
 
-def _child(node: Node, key: str | int) -> Node | None:
-    found: Iterator[Node] = iter(())
+def _child(node: Node, key: str | int) -> tuple[Node | None, Node] | None:
+    """Given a node and a key or an index, return what stands there, with the key's node before it where it has one."""
     if isinstance(node, SequenceNode) and isinstance(key, int):
-        found = iter(node.value[key : key + 1])
-    elif isinstance(node, MappingNode):
-        found = (item for name, item in node.value if isinstance(name, ScalarNode) and name.value == key)
-    return next(found, None)
+        return next(((None, item) for item in node.value[key : key + 1]), None)
+    if isinstance(node, MappingNode):
+        return next(
+            ((name, item) for name, item in node.value if isinstance(name, ScalarNode) and name.value == key), None
+        )
+    return None
 
 
 def _quote(node: Node) -> str | None:
     return node.style if isinstance(node, ScalarNode) and node.style in ("'", '"') else None
 
 
-def _replace(text: str, node: Node, new: str) -> str:
+def _replace(text: str, node: Node, new: str, key: Node | None = None) -> str:
     start, end = node.start_mark.index, _end(text, node)
     if isinstance(node, ScalarNode) and start == end and text[start - 1 : start] not in ("", " "):
         new = f" {new}"  # an empty value stands right behind its colon
-    if isinstance(node, CollectionNode) and not node.flow_style:
+    if isinstance(node, CollectionNode) and not node.flow_style and key is not None:
         # a block begins below its key: the value moves up to it, before the comment that may be there
-        colon = text.rfind(":", 0, start)
-        first, newline, _ = text[colon + 1 : start].partition("\n")
-        if newline:
-            return f"{text[: colon + 1]} {new}{first.rstrip()}{text[end:]}"
+        colon = text.index(":", key.end_mark.index)
+        first = text[colon + 1 : start].partition("\n")[0].rstrip()
+        return f"{text[: colon + 1]} {new}{first}{text[end:]}"
     return text[:start] + new + text[end:]
 
 

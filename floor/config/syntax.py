@@ -30,6 +30,7 @@ _KNOWN = (
     ("expected ',' or ']'", "a `[` that is not closed", "`,` between its values and `]` behind them"),
     ("found unexpected end of stream", "a quote that is not closed", "the closing quote"),
     ("but found another document", "a second document", "one document, without `---` inside"),
+    ("expected the node content", "an end where a value belongs", "the value, and what closes it"),
     ("incompatible YAML document", "another version of YAML", "YAML without a %YAML line"),
     (
         "found unknown escape character",
