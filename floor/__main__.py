@@ -8,6 +8,7 @@ import sys
 from floor.errors import FloorError
 
 INTERRUPTED = 130
+USAGE = 2
 HEALTH_UNKNOWN = 3  # `floor health` follows monitoring plugins, where 2 says critical
 
 
@@ -23,33 +24,41 @@ def run(argv: list[str]) -> int:
 
 
 def _run(argv: list[str]) -> int:
-    import click
+    import typer
 
     from floor.cli.app import app
 
     try:
         code = app(argv, standalone_mode=False)
+    except typer.Exit as error:
+        return error.exit_code
     except FloorError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    except click.exceptions.Exit as error:
-        return error.exit_code
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        print("interrupted; the same command goes on where this one stopped", file=sys.stderr)
-        return INTERRUPTED
+        return _tell(f"error: {error}", error.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        return _tell("interrupted; the same command goes on where this one stopped", INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left: nothing more to say to it
         return 1
     except Exception as error:
-        if os.environ.get("FLOOR_DEBUG"):
-            raise
-        print(f"error: this is a defect of floor: {type(error).__name__}: {error}", file=sys.stderr)
-        print("  FLOOR_DEBUG=1 shows where; please report it", file=sys.stderr)
-        return 1
+        return _unexpected(error)
     return int(code or 0)
+
+
+def _unexpected(error: Exception) -> int:
+    """A usage error says so itself; anything else is our defect, told without a traceback."""
+    show = getattr(error, "show", None)  # typer carries a click of its own and does not export its exceptions
+    if callable(show):
+        show()
+        return int(getattr(error, "exit_code", USAGE))
+    if os.environ.get("FLOOR_DEBUG"):
+        raise error
+    what = f"{type(error).__name__}: {error}"
+    return _tell(f"error: this is a defect of floor: {what}\n  FLOOR_DEBUG=1 shows where; please report it", 1)
+
+
+def _tell(line: str, code: int) -> int:
+    print(line, file=sys.stderr)
+    return code
 
 
 if __name__ == "__main__":

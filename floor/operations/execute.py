@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from floor.apply.transport import UnreachableError
@@ -30,7 +30,6 @@ class Execution:
     progress: Callable[[str], None]
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
-    failed: list[str] = field(default_factory=list)
 
     def stage(self, stage: Stage) -> None:
         """Run the lanes of a stage side by side. Raise FloorError with every lane's failure."""
@@ -45,7 +44,11 @@ class Execution:
             raise FloorError("\n".join(str(error) for error in errors))
 
     def _lane(self, lane: tuple[Step, ...]) -> None:
+        told = ""
         for step in lane:
+            if step.why:
+                self.say(f"  {step.box}: {step.text}" + (f"   [{step.why}]" if step.why != told else ""))
+                told = step.why
             self.step(step)
 
     def step(self, step: Step) -> None:
@@ -111,7 +114,6 @@ class Execution:
         self._call(Step(step.box, "unit.kill", step.params, "kill"), step.params)
 
     def _event(self, step: Step) -> None:
-        self.say(f"  {step.box}: {step.text}   [{step.why}]")
         data = {"call": step.call, "why": step.why, "verb": self.lease.record["verb"], "epoch": self.lease.epoch}
         note = Step(step.box, "events.append", {}, step.text)
         self._call(note, {"text": step.text, "data": data})

@@ -15,13 +15,20 @@ def lines(plan: Plan) -> list[str]:
     for number, stage in enumerate(plan.stages, start=1):
         away = f"   (nobody serves {', '.join(stage.outage)} meanwhile)" if stage.outage else ""
         shown.append(f"{number}. {stage.title}{away}")
-        shown += [f"   {step.box}: {_sentence(step)}" for step in stage.steps]
+        for lane in stage.lanes:
+            shown += _lane(lane)
     shown += [f"note: {note}" for note in plan.notes]
     return shown
 
 
-def _sentence(step: Step) -> str:
-    return f"{step.text}   [{step.why}]" if step.why else step.text
+def _lane(lane: tuple[Step, ...]) -> list[str]:
+    """One line a step; a reason that holds for several steps in a row is told once."""
+    found, told = [], ""
+    for step in lane:
+        why = f"   [{step.why}]" if step.why and step.why != told else ""
+        told = step.why or told
+        found.append(f"   {step.box}: {step.text}{why}")
+    return found
 
 
 def as_json(plan: Plan) -> dict[str, Any]:
