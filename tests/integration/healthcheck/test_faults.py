@@ -25,7 +25,7 @@ TIMEOUT = 1.0
 
 
 def target(url: str, **given: Any) -> Target:
-    return Target(**{"name": "flagship@a", "url": url, "model": "flagship", "probe_timeout": 0.6, **given})
+    return Target(**{"name": "flagship@a", "url": url, "model": "flagship", "probe_timeout": 2.0, **given})
 
 
 def checked(of: Target, timeout: float = TIMEOUT, window: float = 0.8) -> tuple[Verdict, float]:
@@ -43,7 +43,7 @@ def test_a_healthy_engine(engine: SimulatedEngine) -> None:
     verdict, seconds = checked(target(engine.url))
     assert verdict.healthy, verdict
     assert (verdict.running, verdict.waiting) == (0, 0)
-    assert seconds < 1
+    assert seconds < 3
 
 
 FAULTS = [
@@ -62,7 +62,6 @@ FAULTS = [
     ("error", {}, Level.READY, Reason.SERVER_ERROR, "POST /v1/chat/completions answered 500: EngineCore encountered"),
     ("error", {"routes": "all"}, Level.ALIVE, Reason.SERVER_ERROR, "GET /health answered 500"),
     ("loading", {}, Level.ALIVE, Reason.LOADING, "GET /health answered 503: Loading model"),
-    ("slow-headers", {"seconds": 0.35}, Level.GENERATES, Reason.SLOW, "of the 0.6 s it may take"),
     ("slow", {"rate": 0.5}, Level.GENERATES, Reason.DEGRADED, "(on the CPU instead of the GPU?)"),
     ("prefill", {"seconds": 0.3}, Level.GENERATES, Reason.OK, "generates, 1 token in 0.3"),
 ]
@@ -80,6 +79,13 @@ def test_faults(
     assert (verdict.level, verdict.reason) == (level, reason), verdict
     assert words in verdict.evidence
     assert seconds <= TIMEOUT + 1
+
+
+def test_answers_that_take_most_of_their_time(engine: SimulatedEngine) -> None:
+    engine.fault("slow-headers", seconds=0.6)
+    verdict, _ = checked(target(engine.url, probe_timeout=1.0), timeout=4)
+    assert (verdict.level, verdict.reason) == (Level.GENERATES, Reason.SLOW), verdict
+    assert "of the 1 s it may take" in verdict.evidence
 
 
 def test_a_key_that_fits_and_one_that_does_not() -> None:
@@ -132,7 +138,7 @@ def test_a_full_engine_is_proven_by_its_own_tokens() -> None:
         assert verdict.healthy, verdict
         assert (verdict.running, verdict.waiting) == (2, 2)
         assert "of its own work" in verdict.evidence
-        assert seconds < 1.5
+        assert seconds < 3
         assert len(engine.state()["posts"]) == 4
 
 
@@ -233,7 +239,7 @@ def test_https_where_http_is_spoken(engine: SimulatedEngine) -> None:
 def test_nobody_listens() -> None:
     verdict, seconds = checked(target(f"http://127.0.0.1:{free_port()}"))
     assert (verdict.reason, verdict.evidence) == (Reason.REFUSED, "GET /health: connection refused")
-    assert seconds < 0.5
+    assert seconds < 3
 
 
 def test_no_such_name() -> None:

