@@ -1,0 +1,74 @@
+"""What holds for real vLLM on both boxes, whichever way it was started: the same checks for each runtime."""
+
+from __future__ import annotations
+
+import time
+
+from tests.lab.deployment import UNIT, chat, invocations, pool, set_up, until, written
+from tests.lab.floor import Floor
+from tests.lab.sites import proxy
+from tests.load.running import Running
+from tests.real.sites import MAX_REQUESTS
+
+
+def from_bare_boxes_to_a_streamed_answer(floor: Floor) -> None:
+    """`setup`, `deploy`, a chat; the figure is printed."""
+    began = time.monotonic()
+    set_up(floor.lab, floor)
+    ready = time.monotonic()
+    floor("deploy", "--mode", "replicas", timeout=900)
+    deployed = time.monotonic()
+    code, body = chat(floor.lab, stream=True, tokens=16)
+    print(f"set up in {ready - began:.0f} s, deployed in {deployed - ready:.0f} s")
+    assert code == 200
+    assert body.rstrip().endswith("data: [DONE]")
+
+
+def again_nothing_is_touched(floor: Floor) -> None:
+    """A second run says so, and neither a file nor a unit changes."""
+    before = invocations(floor.lab), written(floor.lab)
+    assert floor("deploy", "--mode", "replicas").stdout.strip() == "nothing to do"
+    assert (invocations(floor.lab), written(floor.lab)) == before
+
+
+def a_rolling_restart_loses_nothing(floor: Floor) -> None:
+    """Twice as many streams as both copies take at once, by clients that never retry."""
+    clients = str(2 * MAX_REQUESTS)
+    options = ("--clients", clients, "--tokens", "24", "--words", "5", "--stream", "yes")
+    before = invocations(floor.lab)
+    with Running(proxy(floor.lab), "flagship", *options, enter=floor.lab.client.enter()) as load:
+        time.sleep(5)
+        floor("restart", timeout=900)
+        time.sleep(2)
+        report = load.stop()
+    after = invocations(floor.lab)
+    print(f"rolling restart of both copies: {report}")
+    assert report.failures == []
+    assert report.sent >= 40
+    assert all(before[box][UNIT] != after[box][UNIT] for box in floor.lab.boxes)
+
+
+def a_killed_engine_comes_back(floor: Floor) -> None:
+    """Out of the pool within 3 s, in again within 2 s after it is warm; the goals, doubled."""
+    box = floor.lab.boxes["boxb"]
+    box.run(["systemctl", "kill", "--signal=SIGKILL", UNIT])
+    out = until("out of the pool", lambda: pool(floor.lab) == ["flagship@boxa"], 6)
+    assert chat(floor.lab)[0] == 200
+    until("warm", lambda: box.run(["systemctl", "is-active", UNIT], check=False).stdout == "active\n", 400, 0.2)
+    back = until("in the pool", lambda: len(pool(floor.lab)) == 2, 4)
+    print(f"out of the pool {out:.2f} s after the kill, back {back:.2f} s after warm-up")
+
+
+def only_the_inference_api_passes(floor: Floor) -> None:
+    """Real vLLM's other routes do not answer through the proxy; its own port asks for a key."""
+    lab = floor.lab
+    for path in ("/metrics", "/version", "/load", "/ping", "/tokenize", "/invocations", "/health"):
+        told = lab.client.run(
+            ["curl", "-s", "-m", "10", "-o", "/dev/null", "-w", "%{http_code}", f"{proxy(lab)}{path}"]
+        )
+        assert told.stdout == "404", path
+    engine = f"http://{lab.boxes['boxa'].address}:8000/v1/models"
+    assert lab.client.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", engine]).stdout == "401"
+    listed = lab.client.run(["curl", "-s", "-w", "%{http_code}", f"{proxy(lab)}/v1/models"]).stdout
+    assert listed.endswith("200")
+    assert '"flagship"' in listed

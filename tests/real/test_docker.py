@@ -1,0 +1,41 @@
+"""Real vLLM in Docker on each box: from bare boxes to a streamed answer, and nothing to do after that."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lab.boxes import Lab
+from tests.lab.deployment import UNIT, invocations
+from tests.lab.floor import Floor
+from tests.real import deployed
+from tests.real.sites import DOCKER, site
+
+
+@pytest.fixture(scope="module")
+def floor(real_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Floor:
+    """A floor.yaml for new boxes; the first test deploys it."""
+    floor = Floor(real_lab, tmp_path_factory.mktemp("site"))
+    floor.write(site(real_lab, DOCKER))
+    return floor
+
+
+def test_from_bare_boxes_to_a_streamed_answer(floor: Floor) -> None:
+    deployed.from_bare_boxes_to_a_streamed_answer(floor)
+
+
+def test_again_nothing_is_touched(floor: Floor) -> None:
+    deployed.again_nothing_is_touched(floor)
+
+
+def test_only_the_inference_api_passes(floor: Floor) -> None:
+    deployed.only_the_inference_api_passes(floor)
+
+
+def test_another_image_of_the_same_name_replaces_its_copy_only(floor: Floor) -> None:
+    before = invocations(floor.lab)
+    floor.lab.boxes["boxb"].run(["docker", "tag", "floor-lab/base:2", "floor-lab/base:1"])
+    assert "another image now" in floor("deploy", "--dry-run", code=3).stdout
+    floor("deploy", timeout=900)
+    after = invocations(floor.lab)
+    assert after["boxa"] == before["boxa"]
+    assert after["boxb"][UNIT] != before["boxb"][UNIT]
