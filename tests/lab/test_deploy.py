@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from tests.lab.sites import site
 
 
 @pytest.fixture(scope="module")
-def floor(clean_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Floor]:
+def floor(clean_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Floor:
     """Both boxes set up and deployed to, once for this module."""
     floor = Floor(clean_lab, tmp_path_factory.mktemp("site"))
     floor.write(site(clean_lab))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -16,13 +15,13 @@ CONTAINER = "floor-copy-flagship"
 
 
 @pytest.fixture(scope="module")
-def floor(clean_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Floor]:
+def floor(clean_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Floor:
     """Both boxes set up and deployed to in Docker, once for this module."""
     floor = Floor(clean_lab, tmp_path_factory.mktemp("site"))
     floor.write(site(clean_lab, DOCKER))
     set_up(clean_lab, floor)
     floor("deploy", "--mode", "replicas")
-    yield floor
+    return floor
 
 
 @pytest.fixture(autouse=True)

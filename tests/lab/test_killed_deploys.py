@@ -1,4 +1,4 @@
-"""`floor` ended with SIGKILL at seeded points of a deployment: the same command finishes, and somebody always serves."""
+"""`floor` killed at seeded points of a deployment: the same command finishes, and somebody always serves."""
 
 from __future__ import annotations
 

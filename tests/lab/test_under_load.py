@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -18,7 +17,7 @@ CLIENTS = "16"  # twice what both copies take at once (2 × 4)
 
 
 @pytest.fixture(scope="module")
-def floor(clean_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Floor]:
+def floor(clean_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Floor:
     """Both boxes set up and deployed to, once for this module."""
     floor = Floor(clean_lab, tmp_path_factory.mktemp("site"))
     floor.write(site(clean_lab, speed=10))

@@ -8,7 +8,10 @@ from tests.lab.boxes import Lab
 from tests.real.environment import ENVIRONMENT, MODEL, VLLM
 
 NATIVE = f"{{kind: native, command: {VLLM}/bin/vllm}}"
-DOCKER = f"{{kind: docker, image: 'floor-lab/base:1', gpus: none, entrypoint: [{VLLM}/bin/vllm], volumes: ['{VLLM}:{VLLM}:ro']}}"
+DOCKER = (
+    f"{{kind: docker, image: 'floor-lab/base:1', gpus: none, entrypoint: [{VLLM}/bin/vllm], "
+    f"volumes: ['{VLLM}:{VLLM}:ro']}}"
+)
 MAX_REQUESTS = 8
 
 
