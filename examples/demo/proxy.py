@@ -51,8 +51,8 @@ class Proxy:
         raise FloorError(f"{what}: not within {seconds:g} s")
 
     async def newer(self) -> None:
-        """Wait for the pool's next report: it writes one at every change of members, and every 2 s."""
-        now = time.time()
+        """Wait for a report of the pool on what happens from now on: it looks twice a second, and reports every 2 s."""
+        now = time.time() + self.site.config.health.interval
         while self._state().get("at", 0.0) < now:
             self.alive()
             await asyncio.sleep(LOOK)

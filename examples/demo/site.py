@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import sys
 import tempfile
@@ -80,17 +81,15 @@ def nginx_program() -> str | None:
     return shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
 
 
+def fill_in(tempo: Tempo, ports: Iterator[int]) -> str:
+    """Given the tempo, and free ports of both boxes in turn, return the floor.yaml."""
+    names = ("engine_a", "engine_b", "status_a", "status_b", "proxy")
+    given = dict(zip(names, ports, strict=False))
+    return Template(FLOOR_YAML.read_text()).substitute(given, python=sys.executable, load=tempo.load, speed=tempo.speed)
+
+
 def _fill(folder: Path, tempo: Tempo) -> Site:
-    text = Template(FLOOR_YAML.read_text()).substitute(
-        python=sys.executable,
-        load=tempo.load,
-        speed=tempo.speed,
-        proxy=free_port(),
-        engine_a=free_port(),
-        engine_b=free_port("127.0.0.2"),
-        status_a=free_port(),
-        status_b=free_port("127.0.0.2"),
-    )
+    text = fill_in(tempo, (free_port(host) for host in itertools.cycle(("127.0.0.1", "127.0.0.2"))))
     loaded = config.parse(text)
     facts = {name: BoxFacts(box.host) for name, box in loaded.boxes.items()}
     states = build(loaded, "replicas", facts, release_id())

@@ -17,4 +17,4 @@ class Tempo:
     under_load: float = 3.0
 
 
-FAST = Tempo(load=0.2, speed=8.0, restart=0.2, under_load=1.0)
+FAST = Tempo(load=0.2, speed=8.0, restart=0.2, under_load=0.6)

@@ -1,0 +1,39 @@
+"""Three runs side by side, one of them whole, so that all of them together take as long as one."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from tests.integration.demo.show import Show, folders
+
+
+def _interrupt(show: Show) -> None:
+    os.kill(show.process.pid, signal.SIGINT)
+
+
+def _kill_pool(show: Show) -> None:
+    pool = next(one for one in show.started if "floor.pool" in one.cmdline())
+    pool.kill()
+
+
+@pytest.fixture(scope="session")
+def shows() -> Iterator[dict[str, Show]]:
+    """`whole`, `interrupted` (Ctrl-C while the clients stream) and `broken` (the pool killed while engines load)."""
+    before = folders()
+    found = {
+        "whole": Show(),
+        "interrupted": Show("clients stream", _interrupt),
+        "broken": Show("a client asks at once", _kill_pool),
+    }
+    try:
+        yield {name: show.ended() for name, show in found.items()}
+    finally:
+        for show in found.values():
+            for one in [*show.started, psutil.Process(show.process.pid)] if show.process.poll() is None else []:
+                one.kill()
+    assert folders() <= before
