@@ -70,6 +70,7 @@ class Front:
         self._refused = 0
         self._retry_at = 0.0
         self._stale = False
+        self._rendered: tuple[frozenset[str] | None, str] = (None, "")
         self.members = members.read(pools, self._text)
         everybody = frozenset(backend.name for pool in pools for backend in pool.backends)
         # Without a former run nobody knows what the workers have: until a reload nobody's absence is acknowledged.
@@ -139,7 +140,10 @@ class Front:
             self._log(f"nginx was not reloaded: {error}")
 
     def _render(self, names: frozenset[str]) -> str:
-        return members.text(self._pools, names, str(paths.under(self._root, paths.EMPTY_SOCKET)))
+        if self._rendered[0] != names:  # a template takes 2 ms, and this is asked twice a second
+            text = members.text(self._pools, names, str(paths.under(self._root, paths.EMPTY_SOCKET)))
+            self._rendered = (names, text)
+        return self._rendered[1]
 
     def _write(self, text: str) -> None:
         files.write(paths.MEMBERS, text, owner=mine(), root=self._root)

@@ -11,6 +11,7 @@ from floor.healthcheck.target import Target
 from .memory import Seen
 from .settings import Backend, Settings
 from .watch import PROBE_TIMEOUT, BackendWatch, BoxWatch, Clock
+from .wire import Wire
 
 
 class Watches:
@@ -29,7 +30,7 @@ class Watches:
         log: Callable[[str], None],
     ) -> None:
         self._interval, self._clock, self._changed = settings.interval, clock, changed
-        self._client = make_client()
+        self._client = make_client(Wire())
         self._backends = {
             backend.name: self._watch(backend, pool.model, engine_key if backend.key else None)
             for pool in settings.pools
