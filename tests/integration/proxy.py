@@ -214,7 +214,8 @@ class Proxy:
     def kill(self) -> None:
         """End nginx as a power cut would: nothing is tidied up."""
         assert self._process is not None
-        for pid in [*self.workers(), *self.workers(leaving=True), self.pid]:
+        workers = [*self.workers(), *self.workers(leaving=True)]
+        for pid in [self.pid, *workers]:  # the master first: it would replace its workers
             os.kill(pid, 9)
         self._process.wait()
 

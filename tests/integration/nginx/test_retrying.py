@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
+import httpx
 import pytest
 
-from tests.integration.nginx.client import Client, ask
+from tests.integration.nginx.client import ask
 from tests.integration.nginx.raw import OK, Backend, Request, answer, drop
 from tests.integration.proxy import Copy, Proxy, free_port, site
 
@@ -146,7 +148,31 @@ def test_idle_connections_are_given_up_before_the_engine_does() -> None:
 
 def test_connections_to_an_engine_are_kept() -> None:
     with Backend() as backend, Proxy(site([Copy(backend.host, backend.port)])) as proxy:
-        with Client(proxy.port()) as client:
-            for _ in range(20):
-                assert client.ask(CHAT, BODY).status == 200
-        assert backend.connections == 1
+        for _ in range(20):
+            assert ask(proxy.port(), CHAT, BODY).status == 200
+        assert backend.connections <= len(proxy.workers())
+
+
+def test_reloads_lose_no_request() -> None:
+    """Clients that keep connections and never retry: each reload would cut those that are idle just then."""
+    with Backend() as backend, Proxy(site([Copy(backend.host, backend.port)])) as proxy:
+        stop, failed, served = threading.Event(), [], []
+
+        def steadily() -> None:
+            with httpx.Client() as client:
+                while not stop.is_set():
+                    try:
+                        served.append(client.post(proxy.url + CHAT, content=BODY).status_code)
+                    except httpx.HTTPError as error:
+                        failed.append(repr(error))
+
+        threads = [threading.Thread(target=steadily) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for _ in range(8):
+            proxy.reload()
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert (set(served), failed) == ({200}, [])
+    assert len(served) > 200

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import time
+from pathlib import PurePosixPath
+
+import pytest
+
+from floor.config import Config, parse
+from floor.desired.build import build
+from floor.desired.state import BoxFacts, BoxState, Kind
+from floor.errors import ConfigError, RefusedError, UsageError
+from tests.unit.desired.example import make
+
+ETC, UNITS = "/etc/floor/", "/etc/systemd/system/"
+
+
+def _kinds(state: BoxState) -> list[Kind]:
+    return sorted(unit.kind for unit in state.units)
+
+
+def test_a_box_gets_what_it_does(states: dict[str, BoxState]) -> None:
+    """The first is proxy and engine box, the second an engine box with two copies, the Mac is never changed."""
+    assert list(states) == ["spark-a", "spark-b"]
+    assert _kinds(states["spark-a"]) == [Kind.COPY, Kind.POOL, Kind.PROXY, Kind.STATUS, Kind.TARGET]
+    assert _kinds(states["spark-b"]) == [Kind.COPY, Kind.COPY, Kind.STATUS, Kind.TARGET]
+    assert [unit.backend for unit in states["spark-b"].units if unit.backend] == [
+        "flagship@spark-b",
+        "small.embed@spark-b",
+    ]
+
+
+def test_the_files_of_an_engine_box(states: dict[str, BoxState]) -> None:
+    assert [file.path for file in states["spark-b"].files] == [
+        ETC + "agent.json",
+        ETC + "engines/flagship.json",
+        ETC + "engines/small.embed.json",
+        ETC + "mode",
+        "/etc/needrestart/conf.d/floor.conf",
+        UNITS + "floor-agent.service",
+        UNITS + "floor-copy-flagship.service",
+        UNITS + "floor-copy-small.embed.service",
+        UNITS + "floor.target",
+    ]
+
+
+def test_a_proxy_box_has_nginx_and_the_pool_beside_it(states: dict[str, BoxState]) -> None:
+    extra = {file.path for file in states["spark-a"].files} - {file.path for file in states["spark-b"].files}
+    assert {ETC + "pool.json", UNITS + "floor-pool.service", UNITS + "floor-proxy.service"} < extra
+    assert ETC + "nginx/servers/small.embed.conf" in extra
+
+
+def test_a_proxy_box_without_engines_has_no_mode() -> None:
+    states = make(
+        ("  mac:", "  edge: {host: 192.0.2.30}\n  mac:"),
+        ("boxes: [spark-a],", "boxes: [edge],"),
+        addresses={"edge": "192.0.2.30", "spark-a": "192.0.2.11", "spark-b": "192.0.2.12", "mac": "192.0.2.20"},
+    )
+    assert _kinds(states["edge"]) == [Kind.POOL, Kind.PROXY, Kind.STATUS]
+    assert states["edge"].file(ETC + "mode") is None
+
+
+def test_a_box_that_does_nothing_gets_nothing() -> None:
+    state = make(("  mac:", "  idle: {host: 192.0.2.40}\n  mac:"))["idle"]
+    assert (state.files, state.units) == ((), ())
+
+
+def test_files_are_plain_and_named_once(states: dict[str, BoxState]) -> None:
+    for state in states.values():
+        names = [file.path for file in state.files]
+        assert names == sorted(set(names))
+        assert all(PurePosixPath(name).is_absolute() and str(PurePosixPath(name)) == name for name in names)
+        assert {(file.mode, file.owner) for file in state.files} == {(0o644, "root:root")}
+        assert all(file.text.endswith("\n") and "\r" not in file.text for file in state.files)
+
+
+def test_the_mode_is_one_word(states: dict[str, BoxState]) -> None:
+    assert states["spark-b"].file(ETC + "mode").text == "replicas\n"  # type: ignore[union-attr]
+
+
+def test_no_file_holds_a_key(states: dict[str, BoxState]) -> None:
+    for state in states.values():
+        assert not [file.path for file in state.files if file.path.startswith("/etc/floor/secrets")]
+        assert not [file.path for file in state.files if "VLLM_API_KEY=" in file.text]
+
+
+def test_the_same_file_gives_the_same_bytes() -> None:
+    assert make() == make()
+
+
+def test_boxes_nobody_knows_of_are_still_told_what_to_hold(config: Config) -> None:
+    states = build(config, "replicas", {}, "r")
+    assert list(states) == ["spark-a", "spark-b"]
+    launch = next(unit.launch for unit in states["spark-b"].units if unit.backend == "small.embed@spark-b")
+    assert launch.argv[launch.argv.index("--host") + 1] == "spark-b.example"
+
+
+def test_mode_split_is_refused(config: Config) -> None:
+    with pytest.raises(
+        RefusedError, match=r"^mode split: this version of floor deploys replicas only; write --mode replicas$"
+    ):
+        build(config, "split", {}, "r")
+
+
+def test_another_mode_is_a_usage_error(config: Config) -> None:
+    with pytest.raises(UsageError, match=r"^mode 'both': there is no such mode; write replicas$"):
+        build(config, "both", {}, "r")
+
+
+def test_a_value_that_no_unit_can_hold_names_its_copy() -> None:
+    with pytest.raises(ConfigError, match=r"flagship@spark-a: a unit file has no place for the end of a line"):
+        make(('NCCL_DEBUG: "a b"', 'NCCL_DEBUG: "a\\nb"'))
+
+
+def test_a_fleet_is_built_within_a_second() -> None:
+    boxes = "\n".join(f"  b{n}: {{host: 10.0.0.{n + 1}}}" for n in range(64))
+    models = "\n".join(
+        f"""  m{m}:
+    source: /models/m{m}
+    port: {9000 + m}
+    listen: {8000 + m}
+    utilization: 0.1
+    runtime: {{kind: docker, image: "e/v:1"}}
+    replicas: [{", ".join(f"b{n}" for n in range(64))}]"""
+        for m in range(8)
+    )
+    config = parse(f"boxes:\n{boxes}\nmodels:\n{models}\nproxy: {{boxes: [b0, b1, b2, b3]}}\n")
+    facts = {f"b{n}": BoxFacts(f"10.0.0.{n + 1}", True) for n in range(64)}
+    build(config, "replicas", facts, "r")
+    began = time.perf_counter()
+    states = build(config, "replicas", facts, "r")
+    assert time.perf_counter() - began < 1
+    assert sum(len(state.units) for state in states.values()) == 64 * 10 + 4 * 2
