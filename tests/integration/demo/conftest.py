@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -17,8 +18,10 @@ def _interrupt(show: Show) -> None:
 
 
 def _kill_pool(show: Show) -> None:
-    pool = next(one for one in show.started if "floor.pool" in one.cmdline())
-    pool.kill()
+    for one in show.started:
+        with suppress(psutil.NoSuchProcess):  # what ran for a moment only
+            if "floor.pool" in one.cmdline() and "--reload" in one.cmdline():
+                one.kill()
 
 
 @pytest.fixture(scope="session")
@@ -34,6 +37,5 @@ def shows() -> Iterator[dict[str, Show]]:
         yield {name: show.ended() for name, show in found.items()}
     finally:
         for show in found.values():
-            for one in [*show.started, psutil.Process(show.process.pid)] if show.process.poll() is None else []:
-                one.kill()
+            show.kill()
     assert folders() <= before

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -80,8 +81,17 @@ class Show:
         return found[0]
 
     def left(self) -> list[str]:
-        """Command lines of what it started and is still there."""
-        return [" ".join(one.cmdline()) for one in self.started if one.is_running()]
+        """What it started and is still there."""
+        return [str(one) for one in self.started if one.is_running()]
+
+    def kill(self) -> None:
+        """End what a test that failed has left."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        for one in self.started:
+            with suppress(psutil.NoSuchProcess):
+                one.kill()
 
 
 def _hear_ctrl_c() -> None:
