@@ -70,7 +70,7 @@ class Runtime(Part):
     ] = "all"
     """docker: which GPUs it gets: all, none, a number in quotes, or device=0,1."""
     options: list[Text] = Field(default_factory=list)
-    """docker: more words for `docker run`, such as --ipc=host."""
+    """docker: more words for `docker run`, such as --shm-size=16g."""
     entrypoint: list[Text] | None = None
     """docker: words before `serve`, in place of the image's entrypoint. Default: the image's own."""
     command: Annotated[

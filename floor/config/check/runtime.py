@@ -14,7 +14,8 @@ _OPTIONS = {
     "-e": "env", "--env": "env", "--env-file": "env", "-p": "port", "--publish": "port", "-P": "port",
     "--stop-timeout": "request_time", "--name": "", "--network": "", "--net": "", "--restart": "", "--rm": "",
     "-d": "", "--detach": "", "-i": "", "-t": "", "-it": "", "--interactive": "", "--tty": "", "--pull": "",
-    "--cidfile": "", "--stop-signal": "", "--sig-proxy": "", "--label": "", "-l": "",
+    "--cidfile": "", "--stop-signal": "", "--sig-proxy": "", "--label": "", "-l": "", "--log-driver": "",
+    "--log-opt": "", "--init": "",
 }  # fmt: skip
 
 

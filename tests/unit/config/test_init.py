@@ -48,7 +48,7 @@ def test_a_gb10_is_known_by_its_shared_memory() -> None:
     assert copy.utilization == 0.75  # (99.7 - 8) / 121.7: what else runs there stays
     assert copy.runtime is not None
     assert (copy.runtime.kind, copy.runtime.image, copy.runtime.gpus) == ("docker", DIGEST, "all")
-    assert copy.runtime.options == ["--ipc=host", "--ulimit=memlock=-1", "--ulimit=stack=67108864"]
+    assert copy.runtime.options == ["--ulimit=stack=67108864"]
     box = _config(GB10).boxes["spark-a"]
     assert (box.host, box.ssh) == ("192.0.2.11", "local")
 
