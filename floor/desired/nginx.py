@@ -71,7 +71,7 @@ def server(front: Front, *, ipv6: bool) -> str:
 
 def duration(seconds: float) -> str:
     """Given seconds, return them as nginx writes times: whole seconds, or milliseconds rounded up."""
-    return f"{seconds:.0f}s" if seconds == int(seconds) else f"{math.ceil(seconds * 1000)}ms"
+    return f"{seconds:.0f}s" if seconds == int(seconds) else f"{math.ceil(round(seconds * 1000, 6))}ms"
 
 
 def _passing_on(connect: float, fronts: Sequence[Front]) -> float:
