@@ -12,9 +12,9 @@ from floor.apply.transport import Transport, UnreachableError
 from floor.box import paths
 from floor.config.load import Loaded
 from floor.config.model import Config
-from floor.desired.build import build
+from floor.desired.build import MODES, build
 from floor.desired.state import BoxFacts, BoxState
-from floor.errors import BoxError, RefusedError
+from floor.errors import BoxError, RefusedError, UsageError
 from floor.plan.aim import Aim
 from floor.plan.seen import parse
 
@@ -88,13 +88,15 @@ class Site:
 
 def _mode(asked: str | None, answers: Mapping[str, Mapping[str, Any]]) -> str:
     """The mode to plan for: the boxes' own, else the one asked for, else replicas."""
+    if asked is not None and asked not in MODES:
+        raise UsageError(f"mode {asked!r}: there is no such mode; write one of {', '.join(MODES)}")
     found = {box: str(answer["mode"]) for box, answer in answers.items() if answer.get("mode")}
     modes = set(found.values())
     if len(modes) > 1:
         raise RefusedError("the boxes are in different modes: " + ", ".join(f"{b}: {m}" for b, m in found.items()))
     present = next(iter(modes), asked or DEFAULT_MODE)
     if asked and asked != present:
-        raise RefusedError(f"the boxes are in mode {present}; `floor switch {asked}` changes it, deploy does not")
+        raise RefusedError(f"the boxes are in mode {present}, not {asked}; a deployment does not change the mode")
     return present
 
 

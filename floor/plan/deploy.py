@@ -79,7 +79,7 @@ def _record(aim: Aim, text: str) -> list[Stage]:
 
 def _notes(aim: Aim) -> list[str]:
     notes = [f"afterwards the pools forget {name}" for name in _retired(aim)]
-    notes += [f"{box} does not answer and is left as it is: {why}" for box, why in aim.absent.items()]
+    notes += [f"left as it is: {why}" for why in aim.absent.values()]
     for seen in aim.proxies:
         for backend, drains in seen.drains.items():
             notes += [

@@ -24,7 +24,7 @@ def plan_restart(aim: Aim, before: Mapping[str, str]) -> Plan:
         outage = (copy.model,) if alone and any(step.call == "unit.stop" for step in lane) else ()
         stages += stage(f"restart {copy.backend}", lane, outage=outage)
         serving[copy.model].add(copy.backend)
-    notes = tuple(f"{box} does not answer and is left as it is: {why}" for box, why in aim.absent.items())
+    notes = tuple(f"left as it is: {why}" for why in aim.absent.values())
     return Plan(tuple(stages), notes)
 
 
