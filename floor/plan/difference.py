@@ -110,17 +110,27 @@ def _changed(unit: Unit, seen: UnitSeen) -> str:
 
 
 def _words(wanted: tuple[str, ...], running: tuple[str, ...]) -> str:
-    """The words that differ, new ones with +, gone ones with -; a flag keeps its value beside it."""
-    new = [f"+{word}" for word in _flags(wanted) if word not in _flags(running)]
-    gone = [f"-{word}" for word in _flags(running) if word not in _flags(wanted)]
-    return "arguments change: " + " ".join(gone + new) if new or gone else "arguments change their order"
-
-
-def _flags(words: tuple[str, ...]) -> list[str]:
-    joined: list[str] = []
-    for word in words:
-        if joined and joined[-1].startswith("--") and " " not in joined[-1] and not word.startswith("-"):
-            joined[-1] += f" {word}"
+    """What differs between two command lines: `--flag old → new`, `+` what is new, `-` what is gone."""
+    new = [words for words in _flags(wanted) if words not in _flags(running)]
+    gone = [words for words in _flags(running) if words not in _flags(wanted)]
+    told = []
+    for words in gone:
+        other = next((each for each in new if each[0] == words[0] and len(words) > 1), None)
+        if other is None:
+            told.append(f"-{' '.join(words)}")
         else:
-            joined.append(word)
-    return joined
+            new.remove(other)
+            told.append(f"{words[0]} {' '.join(words[1:])} → {' '.join(other[1:])}")
+    told += [f"+{' '.join(words)}" for words in new]
+    return "arguments change: " + ", ".join(told) if told else "arguments change their order"
+
+
+def _flags(words: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """A command line in pieces: each flag with the values behind it, every other word by itself."""
+    pieces: list[tuple[str, ...]] = []
+    for word in words:
+        if pieces and pieces[-1][0].startswith("--") and not word.startswith("-"):
+            pieces[-1] = (*pieces[-1], word)
+        else:
+            pieces.append((word,))
+    return pieces

@@ -26,6 +26,7 @@ models:
     source: /srv/tiny
     context: 8192
     max_requests: 4
+    utilization: 0.1
     request_time: 60
     start_time: 120
     runtime: {runtime}
@@ -33,6 +34,7 @@ models:
     replicas: [{", ".join(names)}]
 {extra}
 proxy: {{boxes: [{", ".join(names)}], listen: {PORT}}}
+health: {{stall: 20}}
 """
 
 

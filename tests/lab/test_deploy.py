@@ -95,8 +95,7 @@ def test_an_edited_option_restarts_one_copy_after_the_other(floor: Floor) -> Non
     before = invocations(floor.lab)
     floor.edit("max_requests: 4", "max_requests: 5")
     shown = dry_run(floor)
-    assert "--max-num-seqs 5" in shown
-    assert "--max-num-seqs 4" in shown
+    assert "--max-num-seqs 4 → 5" in shown
     done = floor("deploy").stdout
     assert done.index("change flagship@boxa") < done.index("change flagship@boxb")
     after = invocations(floor.lab)
