@@ -110,18 +110,18 @@ def _changed(unit: Unit, seen: UnitSeen) -> str:
 
 
 def _words(wanted: tuple[str, ...], running: tuple[str, ...]) -> str:
-    """What differs between two command lines: `--flag old → new`, `+` what is new, `-` what is gone."""
+    """What differs between two command lines: `--flag old → new`, what is new, what is gone."""
     new = [words for words in _flags(wanted) if words not in _flags(running)]
     gone = [words for words in _flags(running) if words not in _flags(wanted)]
     told = []
     for words in gone:
         other = next((each for each in new if each[0] == words[0] and len(words) > 1), None)
         if other is None:
-            told.append(f"-{' '.join(words)}")
+            told.append(f"no longer {' '.join(words)}")
         else:
             new.remove(other)
             told.append(f"{words[0]} {' '.join(words[1:])} → {' '.join(other[1:])}")
-    told += [f"+{' '.join(words)}" for words in new]
+    told += [f"new {' '.join(words)}" for words in new]
     return "arguments change: " + ", ".join(told) if told else "arguments change their order"
 
 
