@@ -126,7 +126,7 @@ def test_a_fleet_is_built_within_a_second() -> None:
     config = parse(f"boxes:\n{boxes}\nmodels:\n{models}\nproxy: {{boxes: [b0, b1, b2, b3]}}\n")
     facts = {f"b{n}": BoxFacts(f"10.0.0.{n + 1}", True) for n in range(64)}
     build(config, "replicas", facts, "r")
-    began = time.perf_counter()
+    began = time.process_time()
     states = build(config, "replicas", facts, "r")
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
     assert sum(len(state.units) for state in states.values()) == 64 * 10 + 4 * 2
