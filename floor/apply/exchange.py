@@ -19,6 +19,7 @@ MARKER = "@floor "  # what an answer line begins with: a login shell may print b
 AGENT = (str(paths.PYTHON), "-I", "-m", "floor.agent")
 SUDO = ("sudo", "-n", *AGENT)  # exactly what the sudoers file allows, word by word
 AT_ONCE = 8  # calls of one box at the same time; sshd takes ten sessions on one connection (MaxSessions)
+PATIENCE = 1.0  # seconds for a process to end by itself, then after each stronger word
 OUTPUT = 500  # characters of what a box printed that an error repeats
 
 
@@ -165,10 +166,10 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         if pipe is not None:
             with suppress(BrokenPipeError):  # it went before it had read everything
                 pipe.close()
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(timeout=2)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+    for signal in (None, process.terminate, process.kill):  # closed pipes end most, and the far side with them
+        if signal is not None:
+            signal()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=PATIENCE)
+            return
+    process.wait()

@@ -6,6 +6,7 @@ import os
 import re
 import stat
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from floor.apply import words
@@ -57,7 +58,8 @@ def control_folder(environment: Mapping[str, str], user: int) -> Path:
     folder = Path(runtime, "floor-ssh")
     if not runtime or not Path(runtime).is_dir() or len(os.fsencode(folder)) > LONGEST_FOLDER:
         folder = Path("/tmp") / f"floor-ssh-{user}"  # noqa: S108 -- checked below to be this user's own
-    folder.mkdir(mode=0o700, exist_ok=True)
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
     seen = folder.lstat()
     if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != user or seen.st_mode & 0o077:
         raise FloorError(f"{folder}: must be a folder of your own with mode 0700; remove it and try again")

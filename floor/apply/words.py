@@ -7,6 +7,8 @@ from floor.errors import BoxError
 
 LAST = 3  # lines of what was printed that an error repeats
 
+NO_SSH = "ssh: not found"  # what Transport says where the program does not exist
+
 # What ssh prints (OpenSSH 8 to 10) → what it means. The first that is found counts, so the special ones come first.
 NEVER = (  # it will not work later either: somebody has to do something
     (
@@ -28,7 +30,7 @@ NEVER = (  # it will not work later either: somebody has to do something
     ("Bad configuration option", "ssh does not understand its configuration file; mend the line that it names"),
     ("terminating, ", "ssh does not understand its configuration file; mend the line that it names"),
     ("Can't open user config file", "FLOOR_SSH_CONFIG names a file that ssh cannot read"),
-    ("not found", "the program `ssh` is not installed on this machine; install openssh-client"),
+    (NO_SSH, "the program `ssh` is not installed on this machine; install openssh-client"),
 )
 PERHAPS = (  # the box or the way there is away
     ("Could not resolve hostname", "its name does not resolve; check the `ssh` and `host` of this box in floor.yaml"),
@@ -45,7 +47,7 @@ PERHAPS = (  # the box or the way there is away
 
 def of_ssh(box: str, destination: str, code: int, said: str) -> BoxError:
     """Given what ssh ended with and printed, return the error; UnreachableError where the box may be away."""
-    if code not in (255, 127):  # ssh itself ends with 255; anything else is what the command on the box ended with
+    if code != 255 and NO_SSH not in said:  # ssh itself ends with 255, all else is what the command there ended with
         return beyond_ssh(box, code, said)
     host = destination.removeprefix("ssh://").rpartition("@")[2]
     for kind, rules in ((BoxError, NEVER), (UnreachableError, PERHAPS)):

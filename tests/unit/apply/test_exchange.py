@@ -1,0 +1,174 @@
+"""One call: a line there, a line back, whatever else is printed, and every ending in words."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from floor.agent.__main__ import MARKER as SPOKEN
+from floor.apply import exchange
+from floor.apply.exchange import UnreachableError
+from floor.apply.local import LocalTransport
+from floor.box.lease import HeldError
+from floor.errors import BoxError, RefusedError
+
+ECHO = """
+import json, sys
+request = json.loads(sys.stdin.readline())
+rest = sys.stdin.read()
+print("@floor " + json.dumps({"ok": [request["call"], request["params"], len(rest)], "release": "0.1.0+abc"}))
+"""
+
+
+def agent(script: str) -> LocalTransport:
+    return LocalTransport("spark-a", [sys.executable, "-c", script])
+
+
+def answering(answer: Any, before: str = "", after: str = "") -> LocalTransport:
+    line = exchange.MARKER + json.dumps(answer)
+    return agent(f"import sys; sys.stdin.readline(); sys.stdout.write({before!r} + {line!r} + '\\n' + {after!r})")
+
+
+def test_agent_and_transport_mark_an_answer_alike() -> None:
+    assert exchange.MARKER == SPOKEN
+
+
+def test_a_call_and_its_payload_arrive_and_the_answer_comes_back() -> None:
+    transport = agent(ECHO)
+    params = {"text": "naïve ☃\n\0 'quotes' $HOME", "n": 1}
+    assert transport.call("x.y", params, payload=b"p" * 1_000_000) == ["x.y", params, 1_000_000]
+    assert transport.release == "0.1.0+abc"
+
+
+def test_a_call_without_parameters_sends_none() -> None:
+    assert agent(ECHO).call("observe") == ["observe", {}, 0]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Welcome to spark-a!\nLast login: never\n", ""),
+        ("a banner without an end of line", ""),
+        ('{"ok": "not this one"}\n', "logout\n"),
+        ("@floor garbage\n", ""),
+        ("\r\n\x1b[31mcoloured\x1b[0m ", "\nbye"),
+    ],
+)
+def test_what_a_login_shell_prints_is_skipped(before: str, after: str) -> None:
+    assert answering({"ok": 42}, before, after).call("observe") == 42
+
+
+def test_a_busy_box_is_told_with_its_record() -> None:
+    answer = {"error": {"kind": "busy", "message": "held by ann", "data": {"epoch": 7}}}
+    with pytest.raises(HeldError, match=r"^spark-a: held by ann$") as caught:
+        answering(answer).call("operation.take")
+    assert caught.value.record == {"epoch": 7}
+    assert caught.value.exit_code == 4
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"), [("refused", RefusedError), ("failed", BoxError), ("usage", BoxError), ("?", BoxError)]
+)
+def test_an_error_of_the_agent_keeps_its_kind_and_names_the_box(kind: str, error: type[Exception]) -> None:
+    with pytest.raises(error, match=r"^spark-a: no$") as caught:
+        answering({"error": {"kind": kind, "message": "no"}}).call("files.put")
+    assert type(caught.value) is error
+
+
+def test_an_agent_that_is_too_late_is_ended() -> None:
+    began = time.monotonic()
+    with pytest.raises(UnreachableError, match=r"spark-a: no answer to `observe` within 0\.2 s; is the box up"):
+        agent("import time; time.sleep(60)").call("observe", timeout=0.2)
+    assert time.monotonic() - began < 5
+
+
+def test_one_that_does_not_read_its_input_is_no_hang() -> None:
+    with pytest.raises(BoxError, match="gave no answer"):
+        agent("import sys; sys.exit(3)").call("release.install", payload=b"x" * 5_000_000)
+
+
+@pytest.mark.parametrize("out", ["", "hello\n", '@floor {"neither": 1}\n', "@floor 7\n"])
+def test_no_answer_is_told_with_what_was_printed_instead(out: str) -> None:
+    script = f"import sys; sys.stdin.read(); sys.stdout.write({out!r}); sys.stderr.write('oops'); sys.exit(5)"
+    with pytest.raises(BoxError, match=r"spark-a: the agent there gave no answer \(exit 5: oops"):
+        agent(script).call("observe")
+
+
+def test_an_answer_counts_whatever_the_exit_code_is() -> None:
+    line = exchange.MARKER + json.dumps({"ok": 1})
+    assert agent(f"import sys; sys.stdin.read(); print({line!r}); sys.exit(9)").call("observe") == 1
+
+
+def test_a_program_that_does_not_exist_is_told_in_words() -> None:
+    with pytest.raises(BoxError, match=r"spark-a: floor is not installed there; run `floor setup spark-a`"):
+        LocalTransport("spark-a", ["/opt/nowhere/python", "-m", "floor.agent"]).call("observe")
+
+
+def test_somebody_who_holds_the_error_output_open_does_not_hold_the_call() -> None:
+    """An ssh that becomes the shared master keeps it open for a minute after the first call is over."""
+    began = time.monotonic()
+    line = exchange.MARKER + json.dumps({"ok": 1})
+    script = (
+        "import subprocess, sys; sys.stdin.read();"
+        "subprocess.Popen(['sleep', '3'], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL);"
+        f"print({line!r})"
+    )
+    assert agent(script).call("observe") == 1
+    assert time.monotonic() - began < 2.5
+
+
+def test_many_threads_call_at_once_each_gets_its_own_answer_and_never_too_many_run(tmp_path: Path) -> None:
+    script = (
+        "import json, os, sys, time; request = json.loads(sys.stdin.readline());"
+        f"d = {str(tmp_path)!r}; p = os.path.join(d, str(os.getpid())); open(p, 'w').close();"
+        "n = len(os.listdir(d)); time.sleep(0.05); os.remove(p);"
+        "print('@floor ' + json.dumps({'ok': [request['params']['n'], n]}))"
+    )
+    transport = agent(script)
+    with ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(lambda n: transport.call("x", {"n": n}), range(24)))
+    assert [answer[0] for answer in answers] == list(range(24))
+    assert max(answer[1] for answer in answers) <= exchange.AT_ONCE
+
+
+STREAM = """
+import json, sys, time
+sys.stdin.readline()
+print("noise"); print("@floor " + json.dumps({"ok": {}}))
+for n in range(3): print(f"line {n}", flush=True)
+if FOLLOW: sys.stdin.read(); open(GONE, "w").close()
+"""
+
+
+def test_a_stream_gives_its_lines_without_noise() -> None:
+    assert list(agent("FOLLOW = False" + STREAM).stream("logs", {})) == ["line 0", "line 1", "line 2"]
+
+
+def test_leaving_a_stream_ends_it_on_the_box(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    stream = agent(f"FOLLOW, GONE = True, {str(gone)!r}" + STREAM).stream("logs", {"follow": True})
+    assert list(islice(stream, 3)) == ["line 0", "line 1", "line 2"]
+    stream.close()  # type: ignore[attr-defined]
+    ends = time.monotonic() + 5
+    while not gone.exists() and time.monotonic() < ends:
+        threading.Event().wait(0.01)
+    assert gone.exists()
+
+
+def test_a_stream_that_is_refused_raises_like_a_call() -> None:
+    answer = {"error": {"kind": "usage", "message": "unit 'x': must be floor's"}}
+    with pytest.raises(BoxError, match=r"spark-a: unit 'x': must be floor's"):
+        list(answering(answer).stream("logs", {}))
+
+
+def test_a_stream_without_an_answer_raises_like_a_call() -> None:
+    with pytest.raises(BoxError, match=r"its floor is damaged \(No module named floor.agent\)"):
+        list(agent("import sys; sys.exit('No module named floor.agent')").stream("logs", {}))
