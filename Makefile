@@ -21,7 +21,7 @@ machine:
 	@sh tests/machine.sh
 
 demo: install
-	@sh tests/machine.sh nginx-light
+	@command -v nginx >/dev/null || sh tests/machine.sh nginx-light
 	$(BIN)/python examples/demo.py
 
 test: check unit integration lab real

@@ -45,7 +45,7 @@ def deploy(
     if not roll_back:
         refuse_older(aim, site)
     if not carry_out(change, aim, plan, dry_run=dry_run, as_json=as_json):
-        return
+        raise typer.Exit(1 if aim.absent else 0)  # a box that does not answer is not as wanted
     findings = checks.verify(site)
     for finding in findings:
         say(f"{'ok' if finding.ok else 'FAILED'}  {finding.where}: {finding.what}")

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 GIB = 1 << 30
+SERVICES = {"floor-proxy.service": "proxy", "floor-pool.service": "pool", "floor-agent.service": "agent"}
 
 
 def status_table(found: dict[str, Any]) -> None:
@@ -28,15 +29,19 @@ def _boxes(boxes: dict[str, Any]) -> Table:
         if not box["managed"]:
             table.add_row(name, "not managed", "", "", "")
             continue
-        services = [
-            f"{unit.removeprefix('floor-').removesuffix('.service')} {seen['active']}"
-            for unit, seen in sorted(box["units"].items())
-            if unit in ("floor-proxy.service", "floor-pool.service", "floor-agent.service")
-        ]
         table.add_row(
-            name, box["mode"] or "none yet", _memory(box["memory"]), ", ".join(services), box["release"] or ""
+            name, box["mode"] or "none yet", _memory(box["memory"]), _services(box["units"]), box["release"] or ""
         )
     return table
+
+
+def _services(units: dict[str, Any]) -> str:
+    """Named are those that do not run; there is no news in the others."""
+    states = {SERVICES[unit]: seen["active"] for unit, seen in units.items() if unit in SERVICES}
+    down = [f"[red]{name} {state}[/red]" for name, state in sorted(states.items()) if state != "active"]
+    if not states:
+        return "none yet"
+    return ", ".join(down) or f"{len(states)} active"
 
 
 def _memory(memory: dict[str, Any] | None) -> str:
