@@ -191,7 +191,5 @@ def _section(path: KeyPath, values: Mapping[str, str | Sequence[str]], indent: i
 
 def _inline(path: KeyPath) -> str:
     """Given the path of an option that holds others, return those of the example on one line."""
-    if path[-1] == "replicas":
-        return "[]"
     inside = [f"{option.path[-1]}: {option.value}" for option in example.below(path) if option.active and option.value]
     return "{" + ", ".join(inside) + "}"

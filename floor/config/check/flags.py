@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -41,8 +40,6 @@ def _args(args: Mapping[str, Any], path: KeyPath, *, removes: bool) -> Iterator[
             yield Problem(where, "true for a flag without value, or leave it out")
         elif value in ([], {}) or (isinstance(value, list) and any(isinstance(item, list | None) for item in value)):
             yield Problem(where, "a value, several values or a mapping")
-        elif not _finite(value):
-            yield Problem(where, "a finite number")
 
 
 def _env(env: Mapping[str, str], path: KeyPath) -> Iterator[Problem]:
@@ -69,7 +66,3 @@ def _secret(value: Any) -> bool:
     if isinstance(value, list):
         return any(_secret(item) for item in value)
     return isinstance(value, str) and _SECRET_VALUE.search(value) is not None
-
-
-def _finite(value: Any) -> bool:
-    return not isinstance(value, float) or math.isfinite(value)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
@@ -83,6 +83,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES, st.sampled_from([None, "'", '"']))
+@settings(deadline=None)
 def test_every_reader_reads_back_what_was_written(value: Any, like: str | None) -> None:
     text = f"{{a: {flow(value, like)}, b: [{flow(value)}]}}"
     wanted = json.dumps({"a": value, "b": [value]})
@@ -93,6 +94,7 @@ def test_every_reader_reads_back_what_was_written(value: Any, like: str | None) 
 
 
 @given(SCALARS)
+@settings(deadline=None)
 def test_nothing_that_is_written_surprises(value: Any) -> None:
     word = flow(value)
     if not word.startswith('"'):
@@ -100,6 +102,7 @@ def test_nothing_that_is_written_surprises(value: Any) -> None:
 
 
 @given(st.text("abc019.:-_/@", min_size=1, max_size=8))
+@settings(deadline=None)
 def test_our_own_reader_agrees(value: str) -> None:
     read, problems = source.read(f"a: {flow(value)}\n", "f")
     assert (read.data, problems) == ({"a": value}, [])

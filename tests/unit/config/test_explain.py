@@ -79,3 +79,4 @@ def test_short_flags_are_asked_for_by_their_long_name(flag: str) -> None:
 @pytest.mark.parametrize("path", [("nowhere",), ("boxes", "a", "host", "x"), ("models", "m", "args", "x", "y")])
 def test_where_the_model_holds_nothing_there_are_no_keys(path: tuple[str, ...]) -> None:
     assert shape.keys(path) == []
+    assert shape.write(path) == "a value of another kind"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML, YAMLError
 
@@ -85,6 +85,7 @@ WORDS = st.text("0123456789+-._:eExXoObBaAfFnNuUlLyYsStTrRiIzZ~=<T", min_size=1,
 
 
 @given(WORDS | st.sampled_from([*AGREED, *REFUSED]))
+@settings(deadline=None)
 def test_a_taken_word_is_the_same_to_pyyaml_and_to_ruamel(word: str) -> None:
     try:
         found = scalars.read(word)

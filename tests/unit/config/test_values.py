@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from floor.config import reference, values
@@ -84,11 +84,13 @@ def test_another_path_is_refused(path: str, write: str) -> None:
 
 
 @given(st.integers(1, 7 * 24 * 3600 * 1000).map(lambda thousandths: thousandths / 1000))
+@settings(deadline=None)
 def test_a_duration_survives_being_written(seconds: float) -> None:
     assert values.seconds(reference.seconds(seconds)) == pytest.approx(seconds, rel=1e-5)
 
 
 @given(st.integers(0, 2**20).map(lambda steps: steps * 2**20))
+@settings(deadline=None)
 def test_a_size_survives_being_written(size: int) -> None:
     assert values.size(reference.size(size)) == pytest.approx(size, rel=1e-5)
 
