@@ -6,9 +6,11 @@ from tests.lab.boxes import Lab
 
 SIMULATED = "[/opt/floor/current/bin/python, -I, -m, floor.sim]"
 NATIVE = f"{{kind: native, command: {SIMULATED}}}"
+# A machine without CAP_SYS_RESOURCE cannot raise the limit of locked memory, as floor asks for every container.
+OPTIONS = "['--ulimit=memlock=8388608']"
 DOCKER = (
     f"{{kind: docker, image: 'floor-lab/base:1', gpus: none, entrypoint: {SIMULATED}, "
-    "volumes: ['/opt/floor:/opt/floor:ro', '/srv/tiny:/srv/tiny:ro']}"
+    f"options: {OPTIONS}, volumes: ['/opt/floor:/opt/floor:ro']}}"
 )
 PORT = 8080
 MODEL = "flagship"

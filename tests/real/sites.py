@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 
 from tests.lab.boxes import Lab
+from tests.lab.sites import OPTIONS
 from tests.real.environment import ENVIRONMENT, MODEL, VLLM
 
 NATIVE = f"{{kind: native, command: {VLLM}/bin/vllm}}"
 DOCKER = (
     f"{{kind: docker, image: 'floor-lab/base:1', gpus: none, entrypoint: [{VLLM}/bin/vllm], "
-    f"volumes: ['{VLLM}:{VLLM}:ro']}}"
+    f"options: {OPTIONS}, volumes: ['{VLLM}:{VLLM}:ro']}}"
 )
 MAX_REQUESTS = 8
 
