@@ -59,9 +59,8 @@ def _mask(_folder: Path, params: Mapping[str, Any]) -> None:
     if params["stop"]:
         _must(["systemctl", "stop", "nginx.service"])
     _must(["systemctl", "mask", "nginx.service"])
-    place = paths.under(paths.ROOT, STATE)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    files.write(STATE, json.dumps({"masked": True, "was": params["was"]}) + "\n", mode=0o600)
+    if not paths.under(paths.ROOT, STATE).exists():  # what floor found at first is what it puts back one day
+        files.write(STATE, json.dumps({"masked": True, "was": params["was"]}) + "\n", mode=0o600)
 
 
 def _user(_folder: Path, params: Mapping[str, Any]) -> None:

@@ -1,0 +1,180 @@
+"""Starting, stopping and waiting for one unit: done is what is really done, not what was ordered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from floor.box.lease import HeldError
+from floor.errors import RefusedError, UsageError
+
+from .conftest import EPOCH, Box, Unit
+
+NAME = "floor-copy-m.service"
+
+
+def running(**more: Any) -> Unit:
+    return Unit(active="active", pids=[12, 13], **more)
+
+
+def test_starting_orders_and_does_not_wait(box: Box) -> None:
+    box.units[NAME] = Unit()
+    assert box.call("unit.start", epoch=EPOCH, unit=NAME) == {}
+    assert box.ran == [f"start --no-block -- {NAME}"]
+
+
+def test_a_unit_that_its_limit_stopped_is_reset_first(box: Box) -> None:
+    """systemd refuses to start it otherwise, also when rolling back."""
+    box.units[NAME] = Unit(active="failed", result="start-limit-hit")
+    box.call("unit.start", epoch=EPOCH, unit=NAME)
+    assert box.ran == [f"reset-failed -- {NAME}", f"start --no-block -- {NAME}"]
+
+
+def test_a_restart_is_over_when_the_old_process_is_not_taken_for_the_new_one(box: Box) -> None:
+    box.units[NAME] = running(invocation="old")
+    box.after[0.5] = lambda: box.units.__setitem__(NAME, running(invocation="new"))
+    box.call("unit.restart", epoch=EPOCH, unit=NAME, timeout=5)
+    assert box.units[NAME].invocation == "new"
+    assert 0.4 <= box.time - 1000 <= 0.8
+
+
+def test_a_stop_is_done_when_no_process_is_left(box: Box) -> None:
+    box.units[NAME] = running()
+    box.on["stop"] = lambda unit: setattr(unit, "active", "inactive")
+    box.after[3] = lambda: setattr(box.units[NAME], "pids", [13])
+    box.after[5] = lambda: setattr(box.units[NAME], "pids", [])
+    assert box.call("unit.stop", epoch=EPOCH, unit=NAME, timeout=20) == {
+        "stopped": True,
+        "left": [],
+        "active": "inactive",
+    }
+    assert 5 <= box.time - 1000 < 6
+    assert box.ran == [f"stop --no-block -- {NAME}"]
+
+
+def test_an_orphan_that_stays_is_named_with_its_pid(box: Box) -> None:
+    """The API process is gone and the port is free, but EngineCore still holds the memory."""
+    box.units[NAME] = Unit(active="failed", pids=[77])
+    assert box.call("unit.stop", epoch=EPOCH, unit=NAME, timeout=2) == {
+        "stopped": False,
+        "left": [77],
+        "active": "failed",
+    }
+    assert box.ran == []
+
+
+def test_a_container_that_stays_is_named(box: Box) -> None:
+    """Killing the docker client leaves the container up, outside of the unit's group."""
+    box.units[NAME] = Unit()
+    box.containers.add("floor-copy-m")
+    answer = box.call("unit.stop", epoch=EPOCH, unit=NAME, timeout=1)
+    assert answer == {"stopped": False, "left": ["container floor-copy-m"], "active": "inactive"}
+
+
+def test_a_stop_that_takes_longer_than_one_call_is_asked_for_again(box: Box) -> None:
+    box.units[NAME] = running()
+    box.on["stop"] = lambda unit: setattr(unit, "active", "deactivating")
+    assert box.call("unit.stop", epoch=EPOCH, unit=NAME, timeout=100)["stopped"] is False
+    assert box.time - 1000 < 26
+    box.units[NAME] = Unit()
+    assert box.call("unit.stop", epoch=EPOCH, unit=NAME)["stopped"] is True
+
+
+def test_killing_ends_processes_and_container(box: Box) -> None:
+    box.units[NAME] = running()
+    box.containers.add("floor-copy-m")
+    box.on["kill"] = lambda unit: setattr(unit, "pids", [])
+    assert box.call("unit.kill", epoch=EPOCH, unit=NAME) == {"left": []}
+    assert box.ran == [f"kill --signal=SIGKILL -- {NAME}", "docker rm --force -- floor-copy-m"]
+
+
+def test_killing_what_is_gone_orders_nothing(box: Box) -> None:
+    box.units[NAME] = Unit()
+    assert box.call("unit.kill", epoch=EPOCH, unit=NAME) == {"left": []}
+    assert box.ran == []
+
+
+def test_waiting_until_a_copy_is_active_tells_its_facts_and_its_last_line(box: Box) -> None:
+    box.units[NAME] = Unit(active="activating")
+    box.after[7] = lambda: setattr(box.units[NAME], "active", "active")
+    box.log = "Application startup complete.\n"
+    answer = box.call("unit.wait", epoch=EPOCH, unit=NAME, until="active", timeout=20)
+    assert (answer["reached"], answer["active"], answer["log"]) == (True, "active", "Application startup complete.")
+    assert {"restarts", "result", "invocation"} <= set(answer)
+
+
+def test_a_copy_that_failed_is_not_waited_for(box: Box) -> None:
+    box.units[NAME] = Unit(active="failed", result="exit-code", restarts=2)
+    box.log = "CUDA out of memory\n"
+    answer = box.call("unit.wait", epoch=EPOCH, unit=NAME, until="active", timeout=20)
+    assert (answer["reached"], answer["result"], answer["restarts"]) == (False, "exit-code", 2)
+    assert answer["log"] == "CUDA out of memory"
+    assert box.time == 1000
+
+
+def test_one_that_is_not_ready_in_time_is_told_as_such(box: Box) -> None:
+    box.units[NAME] = Unit(active="activating")
+    answer = box.call("unit.wait", epoch=EPOCH, unit=NAME, until="active", timeout=3)
+    assert (answer["reached"], answer["active"]) == (False, "activating")
+
+
+def test_inactive_means_that_nothing_of_it_is_left(box: Box) -> None:
+    box.units[NAME] = Unit(pids=[5])
+    box.after[1] = lambda: setattr(box.units[NAME], "pids", [])
+    assert box.call("unit.wait", epoch=EPOCH, unit=NAME, until="inactive", timeout=9)["reached"] is True
+    assert box.time - 1000 >= 1
+
+
+def test_waiting_renews_the_lease_and_a_lost_one_ends_it(box: Box) -> None:
+    box.units[NAME] = Unit()
+    with pytest.raises(HeldError):
+        box.call("unit.wait", epoch=2, unit=NAME, until="inactive", timeout=1)
+
+
+def test_waiting_for_something_else_is_a_callers_mistake(box: Box) -> None:
+    with pytest.raises(UsageError, match="parameter until: must be active or inactive, found 'ready'"):
+        box.call("unit.wait", unit=NAME, until="ready")
+
+
+@pytest.mark.parametrize("verb", ["reload", "enable", "disable"])
+def test_simple_orders(box: Box, verb: str) -> None:
+    box.units[NAME] = Unit()
+    assert box.call(f"unit.{verb}", epoch=EPOCH, unit=NAME) == {}
+    assert box.ran == [f"{verb} -- {NAME}"]
+
+
+def test_disabling_a_unit_that_is_gone_is_fine(box: Box) -> None:
+    assert box.call("unit.disable", epoch=EPOCH, unit=NAME) == {}
+    assert box.ran == []
+
+
+@pytest.mark.parametrize("verb", ["start", "stop", "restart", "reload", "enable", "disable", "kill"])
+@pytest.mark.parametrize(
+    "unit", ["nginx.service", "ssh.service", "floor", "../floor.service", "floor-x.mount", "--all"]
+)
+def test_units_that_are_not_floors_are_not_touched(box: Box, verb: str, unit: str) -> None:
+    with pytest.raises(UsageError, match=r"must be floor's, as floor-copy-MODEL.service"):
+        box.call(f"unit.{verb}", epoch=EPOCH, unit=unit)
+    assert box.ran == []
+
+
+def test_a_foreign_unit_is_stopped_when_it_is_called_foreign(box: Box) -> None:
+    box.units["vllm.service"] = running()
+    box.on["stop"] = lambda unit: (setattr(unit, "active", "inactive"), setattr(unit, "pids", []))[0]
+    assert box.call("unit.stop", epoch=EPOCH, unit="vllm.service", foreign=True)["stopped"] is True
+    with pytest.raises(UsageError):
+        box.call("unit.stop", epoch=EPOCH, unit="--all", foreign=True)
+
+
+@pytest.mark.parametrize("verb", ["start", "stop", "restart", "reload", "enable", "disable", "kill"])
+def test_nothing_is_done_for_who_does_not_hold_the_box(free: Box, verb: str) -> None:
+    free.units[NAME] = running()
+    with pytest.raises(RefusedError, match="no operation was ever recorded; take the epoch first"):
+        free.call(f"unit.{verb}", epoch=1, unit=NAME)
+    assert free.ran == []
+
+
+def test_all_units_are_read_again_by_one_order(box: Box) -> None:
+    assert box.call("units.reload", epoch=EPOCH) == {}
+    assert box.ran == ["daemon-reload"]
