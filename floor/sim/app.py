@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from floor.sim import control
-from floor.sim.exchange import VARY, Exchange, Gone, Receive, Reply, Send
+from floor.sim.exchange import Exchange, Gone, Receive, Reply, Send
 from floor.sim.generate import broken
 from floor.sim.journal import Entry
 from floor.sim.refusals import Refusal
@@ -14,6 +14,7 @@ from floor.sim.routes import find
 from floor.sim.simulator import Simulator
 
 # vLLM leaves these out of its http_… families.
+PLAIN = "text/plain; charset=utf-8"
 UNCOUNTED = ("/metrics", "/health", "/load", "/ping", "/version", "/server_info")
 LOADING = {"message": "Loading model", "type": "unavailable_error", "code": 503}  # llama.cpp's words
 
@@ -78,19 +79,32 @@ class App:
             raise broken(int(error.number("status")))
 
     async def _route(self, exchange: Exchange, body: bytes, entry: Entry) -> None:
+        self._allow_origin(exchange)
+        if exchange.method == "OPTIONS" and exchange.header(b"access-control-request-method"):
+            await exchange.reply(self._preflight(exchange))
+            return
         if not self._may(exchange):
             await exchange.reply(Reply.json({"error": "Unauthorized"}, 401, headers=()))
             return
         found = find(exchange.path, self.sim.settings.simulation.admin_routes)
-        if exchange.method == "OPTIONS" and exchange.header(b"origin"):
-            await exchange.reply(Reply(200, b"OK", "text/plain; charset=utf-8"))
-        elif found is None:
+        if found is None:
             await exchange.reply(Reply.json({"detail": "Not Found"}, 404))
         elif exchange.method not in found[1].methods:
             allow = (b"allow", ", ".join(found[1].methods).encode())
-            await exchange.reply(Reply.json({"detail": "Method Not Allowed"}, 405, headers=(allow, *VARY)))
+            await exchange.reply(Reply.json({"detail": "Method Not Allowed"}, 405, first=(allow,)))
         else:
             await found[1].handler(self.sim, exchange, body, entry)
+
+    def _allow_origin(self, exchange: Exchange) -> None:
+        allowed, origin = self.sim.settings.allowed_origins, exchange.header(b"origin")
+        if origin is not None and ("*" in allowed or origin in allowed):
+            value = "*" if "*" in allowed else origin
+            exchange.more = ((b"access-control-allow-origin", value.encode()),)
+
+    def _preflight(self, exchange: Exchange) -> Reply:
+        if exchange.more:
+            return Reply(200, b"OK", PLAIN)
+        return Reply(400, b"Disallowed CORS origin", PLAIN)
 
     def _may(self, exchange: Exchange) -> bool:
         """vLLM asks for its key on /v1 paths only, known or not."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -36,6 +37,7 @@ def parse(argv: Sequence[str], env: Mapping[str, str]) -> Settings:
         host=last(flags, "host") or "",
         served_names=tuple(flags.get("served-model-name", ())) or (model,),
         api_keys=tuple(flags.get("api-key", ())) or ((key,) if key else ()),
+        allowed_origins=_origins(last(flags, "allowed-origins")),
         kv_cache_dtype=last(flags, "kv-cache-dtype") or "auto",
         auto_tools="enable-auto-tool-choice" in flags,
         track_load="enable-server-load-tracking" in flags,
@@ -87,6 +89,17 @@ def _numbers(flags: Flags) -> dict[str, float]:
             except ValueError as error:
                 raise UsageError(f"--{flag}: found {text!r}; {error}") from None
     return found
+
+
+def _origins(text: str | None) -> tuple[str, ...]:
+    """vLLM's JSON list of origins that a browser may ask from; none unless it is given."""
+    try:
+        origins = json.loads(text or "[]")
+    except ValueError:
+        origins = None
+    if not isinstance(origins, list) or not all(isinstance(origin, str) for origin in origins):
+        raise UsageError(f'--allowed-origins: found {text!r}; write a JSON list, such as ["*"]')
+    return tuple(origins)
 
 
 def _context(text: object) -> int:

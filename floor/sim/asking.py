@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from floor.sim import tools
-from floor.sim.refusals import check_fields, check_range, refusal, too_long, too_many, unknown_model
+from floor.sim.refusals import check_fields, refusal, too_long, too_many, unknown_model
 from floor.sim.settings import Settings
 from floor.sim.wording import count_tokens, natural_length, split_tokens, words
 
@@ -47,6 +47,9 @@ def decide_chat(content: Mapping[str, Any], settings: Settings, served: tuple[st
     check_fields(content, needed="messages")
     _check_model(content, served)
     messages = content["messages"]
+    if not messages:
+        message = "Cannot apply chat template to an empty conversation. Provide at least one message."
+        raise refusal(400, message, "BadRequestError")
     text = "\n".join(_message_text(message) for message in messages)
     call = _call(content, settings, _last_user(messages))
     return _decide(content, settings, text, count_tokens(text) + 3 * len(messages), call)
@@ -93,7 +96,7 @@ def _call(content: Mapping[str, Any], settings: Settings, text: str) -> Call | N
         function = tools.choose(offered, choice, text)
     except KeyError:
         message = "The tool specified in `tool_choice` does not match any of the specified `tools`"
-        raise refusal(400, message, "BadRequestError", "tool_choice") from None
+        raise refusal(400, f"{message} (parameter=tool_choice)", "BadRequestError", "tool_choice") from None
     if function is None:
         return None
     try:
@@ -108,8 +111,7 @@ def _decide(content: Mapping[str, Any], settings: Settings, text: str, prompt: i
     if prompt >= longest:
         raise too_long(longest)
     max_tokens = _max_tokens(content, longest, prompt)
-    choices = 1 if content.get("n") is None else content["n"]
-    check_range("n", choices, 1, MOST_CHOICES)
+    choices = _choices(content)
     tokens, finish, stop_reason = _answer(content, settings, text, max_tokens, call)
     options = content.get("stream_options") or {}
     return Asked(
@@ -129,26 +131,38 @@ def _decide(content: Mapping[str, Any], settings: Settings, text: str, prompt: i
 
 
 def _max_tokens(content: Mapping[str, Any], longest: int, prompt: int) -> int:
-    """The most tokens this answer may have: as asked, or all the room there is."""
+    """The most tokens this answer may have: as asked, but no more than there is room for."""
     name = "max_tokens" if content.get("max_completion_tokens") is None else "max_completion_tokens"
     asked = content.get(name)
     if asked is None:
         return longest - prompt
-    check_range(name, asked, 1, asked)
-    if asked > longest - prompt:
-        raise too_many(asked, longest, prompt)
-    return int(asked)
+    if asked > longest:
+        raise too_many(name, asked, longest)
+    if asked < 1:
+        message = f"{name} must be at least 1, got {asked}. (parameter={name}, value={asked})"
+        raise refusal(400, message, "BadRequestError", name)
+    return min(int(asked), longest - prompt)
+
+
+def _choices(content: Mapping[str, Any]) -> int:
+    choices = 1 if content.get("n") is None else int(content["n"])
+    if choices < 1:
+        raise refusal(400, f"n must be at least 1, got {choices}.", "BadRequestError")
+    if choices > MOST_CHOICES:
+        raise refusal(400, f"n must be at most {MOST_CHOICES}, got {choices}.", "BadRequestError")
+    return choices
 
 
 def _answer(
     content: Mapping[str, Any], settings: Settings, text: str, max_tokens: int, call: Call | None
 ) -> tuple[list[str], str, str | None]:
-    """The tokens, why they end, and which stop text ended them."""
+    """The tokens, why they end, and which stop text ended them. A call that was asked for by name ends in "stop"."""
     if call is not None:
         spoken = split_tokens(call.arguments)
-        return (spoken, "tool_calls", None) if len(spoken) <= max_tokens else (spoken[:max_tokens], "length", None)
-    least = content.get("min_tokens") or 0
-    check_range("min_tokens", least, 0, max_tokens)
+        if len(spoken) > max_tokens:
+            return spoken[:max_tokens], "length", None
+        return spoken, "stop" if isinstance(content.get("tool_choice"), dict) else "tool_calls", None
+    least = _min_tokens(content, max_tokens)
     key = f"{settings.simulation.seed} {content.get('seed')} {sha256(text.encode(errors='replace')).hexdigest()}"
     length = max_tokens + 1 if content.get("ignore_eos") else natural_length(key, *settings.simulation.answer_tokens)
     length = max(length, least)
@@ -159,6 +173,16 @@ def _answer(
         if at >= 0:
             return _cut(tokens, at), "stop", stop
     return tokens, "stop" if length <= max_tokens else "length", None
+
+
+def _min_tokens(content: Mapping[str, Any], max_tokens: int) -> int:
+    least = int(content.get("min_tokens") or 0)
+    if least < 0:
+        raise refusal(400, f"min_tokens must be greater than or equal to 0, got {least}.", "BadRequestError")
+    if least > max_tokens:
+        message = f"min_tokens must be less than or equal to max_tokens={max_tokens}, got {least}."
+        raise refusal(400, message, "BadRequestError")
+    return least
 
 
 def _cut(tokens: list[str], characters: int) -> list[str]:

@@ -30,5 +30,5 @@ COMPLETION = Dialect(
     lambda asked, identity, _: shapes.completion(asked, identity),
     lambda asked, identity, _: CompletionStream(asked, identity),
 )
-MESSAGES = Dialect("msg_", messages.decide, messages.whole, messages.MessageStream)
+MESSAGES = Dialect("chatcmpl-", messages.decide, messages.whole, messages.MessageStream)
 RESPONSES = Dialect("resp_", responses.decide, responses.whole, responses.ResponseStream)

@@ -46,6 +46,8 @@ class Engine:
         self._rate: float | None = None
         self._clock = clock
         self._of: dict[Sequence, Generation] = {}
+        self._idle = asyncio.Event()
+        self._idle.set()
         self._timer: asyncio.TimerHandle | None = None
 
     def submit(self, asked: Asked, silence: float = 0.0) -> Generation:
@@ -56,6 +58,7 @@ class Engine:
             sequence = self.scheduler.submit(self._clock(), asked.prompt_tokens, len(asked.tokens), silence)
             generation.sequences.append(sequence)
             self._of[sequence] = generation
+        self._idle.clear()
         self._pump()
         return generation
 
@@ -73,6 +76,14 @@ class Engine:
             self.aborted += 1
             generation.due.put_nowait(None)
         self._pump()
+
+    async def idle_within(self, seconds: float) -> bool:
+        """Wait until nothing runs or waits, so long at most. Returns whether that came about."""
+        try:
+            await asyncio.wait_for(self._idle.wait(), seconds)
+        except TimeoutError:
+            return not self._of
+        return True
 
     def abort_all(self) -> None:
         for generation in set(self._of.values()):
@@ -129,4 +140,6 @@ class Engine:
 
     def _end(self, sequence: Sequence, at: float, reason: str) -> None:
         asked = self._of.pop(sequence).asked
+        if not self._of:
+            self._idle.set()
         self.stats.finish(sequence, at, reason, asked.max_tokens, asked.choices)

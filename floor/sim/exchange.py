@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from floor.sim.refusals import read_json, refusal
 from floor.sim.shapes import encode
 
 Message = MutableMapping[str, Any]
@@ -18,33 +19,38 @@ Headers = tuple[tuple[bytes, bytes], ...]
 VARY: Headers = ((b"vary", b"Origin"),)
 
 
+WRONG_MEDIA = "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed"
+
+
 class Gone(Exception):  # noqa: N818  # how a request can end, not an error of this program
     """The client left, or its connection was cut: there is nobody to answer."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """A whole answer. `kind` is the content type; an empty body has none."""
+    """A whole answer. `kind` is the content type; an empty body has none. `first` are headers before all others."""
 
     status: int
     body: bytes = b""
     kind: str = "application/json"
     headers: Headers = VARY
+    first: Headers = ()
 
     @classmethod
-    def json(cls, content: object, status: int = 200, headers: Headers = VARY) -> Reply:
-        return cls(status, encode(content), headers=headers)
+    def json(cls, content: object, status: int = 200, headers: Headers = VARY, first: Headers = ()) -> Reply:
+        return cls(status, encode(content), headers=headers, first=first)
 
 
 @dataclass
 class Exchange:
-    """`cut` closes the client's connection without another byte."""
+    """`delay` and `more` are seconds before, and headers in, whatever is answered."""
 
     scope: Mapping[str, Any]
     receive: Receive
     send: Send
     cut_connection: Callable[[], None]
     delay: float = 0.0
+    more: Headers = ()
     was_cut: bool = False
     complete: bool = False
     status: int | None = None
@@ -75,6 +81,12 @@ class Exchange:
             if not message.get("more_body"):
                 return b"".join(parts)
 
+    def json(self, body: bytes) -> dict[str, Any]:
+        """The body as an object. Raises Refusal when it is none, or does not say that it is JSON."""
+        if (self.header(b"content-type") or "").partition(";")[0].strip().lower() != "application/json":
+            raise refusal(400, WRONG_MEDIA, "Bad Request")
+        return read_json(body)
+
     def watch(self, on_leave: Callable[[], None] | None = None) -> None:
         """From here on, notice at once when the client leaves, and call `on_leave` then. After `body` only."""
         self._watch = asyncio.create_task(self._wait_for_end(on_leave))
@@ -94,19 +106,17 @@ class Exchange:
         """Answer in one piece."""
         length = (b"content-length", str(len(reply.body)).encode())
         kind = ((b"content-type", reply.kind.encode()),) if reply.body else ()
-        await self.start(reply.status, (length, *kind, *reply.headers))
+        await self.start(reply.status, (*reply.first, length, *kind, *reply.headers))
         self.sent_bytes = len(reply.body)
+        self.complete = not self._left.is_set()
         await self.send({"type": "http.response.body", "body": reply.body})
-        self.complete = True
 
     async def start(self, status: int, headers: Headers) -> None:
         """Send the status and headers, late if a fault says so."""
         if self.delay:
             await self._wait(self.delay)
         self.status = status
-        origin = self.header(b"origin")
-        allowed: Headers = ((b"access-control-allow-origin", b"*"),) if origin and status != 401 else ()
-        await self.send({"type": "http.response.start", "status": status, "headers": [*headers, *allowed]})
+        await self.send({"type": "http.response.start", "status": status, "headers": [*headers, *self.more]})
 
     async def _wait(self, seconds: float) -> None:
         """Let `seconds` pass. Raises Gone when the client leaves meanwhile."""
@@ -122,17 +132,17 @@ class Exchange:
         """Begin a stream of server-sent events."""
         await self.start(200, ((b"content-type", b"text/event-stream; charset=utf-8"), *VARY))
 
-    async def write(self, body: bytes) -> None:
-        """A piece of a stream; nothing is sent for an empty one. Raises Gone when the client has left."""
+    async def write(self, events: bytes) -> None:
+        """Server-sent events, each as a piece of its own; none for b"". Raises Gone when the client has left."""
         if self._left.is_set():
             raise Gone
-        if body:
-            await self.send({"type": "http.response.body", "body": body, "more_body": True})
+        for event in events.split(b"\n\n")[:-1]:
+            await self.send({"type": "http.response.body", "body": event + b"\n\n", "more_body": True})
 
     async def end(self) -> None:
         """End a stream, whole."""
+        self.complete = not self._left.is_set()
         await self.send({"type": "http.response.body", "body": b""})
-        self.complete = True
 
     async def cut(self) -> None:
         """Close the connection as it stands, and end this request: raises Gone."""

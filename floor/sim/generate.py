@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from floor.sim import shapes
 from floor.sim.asking import Asked
 from floor.sim.dialects import CHAT, COMPLETION, Dialect
 from floor.sim.engine import Generation
 from floor.sim.exchange import Exchange, Gone, Reply
 from floor.sim.journal import Entry
-from floor.sim.refusals import Refusal, read_json, refusal
+from floor.sim.refusals import Refusal, refusal
 from floor.sim.shapes import Identity
 from floor.sim.simulator import Simulator
 from floor.sim.streams import DONE
 
 Handler = Callable[[Simulator, Exchange, bytes, Entry], Awaitable[None]]
 
+STOPPING = "cannot schedule new futures after shutdown"
 DEAD_ENGINE = "EngineCore encountered an issue. See stack trace (above) for the root cause."
 
 
@@ -26,14 +27,14 @@ def by(dialect: Dialect) -> Handler:
     """The handler of a route that speaks `dialect`."""
 
     async def answer(sim: Simulator, exchange: Exchange, body: bytes, entry: Entry) -> None:
-        await _generate(sim, exchange, entry, read_json(body), dialect)
+        await _generate(sim, exchange, entry, exchange.json(body), dialect)
 
     return answer
 
 
 async def invocations(sim: Simulator, exchange: Exchange, body: bytes, entry: Entry) -> None:
     """SageMaker's way in: whichever request the body fits."""
-    content = read_json(body)
+    content = exchange.json(body)
     await _generate(sim, exchange, entry, content, CHAT if "messages" in content else COMPLETION)
 
 
@@ -42,6 +43,8 @@ async def _generate(
 ) -> None:
     """Answer one generation request. Raises Refusal when it is not to be, Gone when the client left."""
     asked = dialect.decide(content, sim.settings, sim.served)
+    if sim.stopping:
+        raise refusal(500, STOPPING, "InternalServerError")
     silence = _strike_before(sim)
     generation = sim.engine.submit(asked, silence)
     exchange.watch(lambda: sim.engine.abort(generation))
@@ -88,7 +91,7 @@ async def _whole(sim: Simulator, exchange: Exchange, generation: Generation, dia
     async for _ in generation.tokens():
         pass
     if generation.outcome == "aborted":
-        raise Gone
+        raise broken(500)
     _count_tool_parser(sim, generation.asked, "non_streaming", generation.asked.choices, dialect)
     await exchange.reply(Reply.json(dialect.whole(generation.asked, identity, call_id)))
 
@@ -100,14 +103,12 @@ async def _stream(sim: Simulator, exchange: Exchange, generation: Generation, di
     sent = [0] * asked.choices
     async for choice in generation.tokens():
         await _strike_within(sim, exchange, sum(sent))
-        if sent[choice] == 0:
-            await exchange.write(stream.opening(choice))
+        if sum(sent) == 0:
+            await exchange.write(stream.opening())
+        await exchange.write(stream.token(choice, sent[choice]))
         sent[choice] += 1
-        await exchange.write(stream.token(choice, sent[choice] - 1, sum(sent)))
-        if sent[choice] == len(asked.tokens):
-            await exchange.write(stream.closing(choice))
     if generation.outcome == "aborted":
-        raise Gone
+        await _break_off(exchange)
     _count_tool_parser(sim, asked, "streaming", sum(sent), dialect)
     await exchange.write(stream.ending(sum(sent)))
     await exchange.end()
@@ -122,9 +123,15 @@ async def _strike_within(sim: Simulator, exchange: Exchange, events: int) -> Non
         sim.strike(kind)
         if kind == "truncate":
             await exchange.cut()
-        await exchange.write(shapes.event({"error": broken(500).error}) + DONE)
-        await exchange.end()
-        raise Gone
+        await _break_off(exchange)
+
+
+async def _break_off(exchange: Exchange) -> None:
+    """End a stream as vLLM does when its engine is gone: an error event, and a proper end. Raises Gone."""
+    error = json.dumps({"error": broken(500).error})
+    await exchange.write(f"data: {error}\n\n".encode() + DONE)
+    await exchange.end()
+    raise Gone
 
 
 def _count_tool_parser(sim: Simulator, asked: Asked, mode: str, times: int, dialect: Dialect) -> None:

@@ -14,15 +14,14 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from floor.errors import FloorError
 from floor.sim.control import PREFIX
 
-FLUSH_TIME = 1.0  # seconds that a client gets to read what was sent before a stop
+FLUSH_TIME = 0.5  # seconds that a client gets to read what was sent before a stop
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 def bind(host: str, port: int) -> socket.socket:
     """A bound socket that does not listen yet: connections are refused, and a port that is served is noticed.
 
-    vLLM binds before it loads, too. It also sets SO_REUSEPORT, which is left out here: two simulated engines on one
-    port must not go unnoticed. Raises FloorError when the address is not to be had.
+    vLLM binds before it loads, too. Raises FloorError when the address is not to be had.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
@@ -52,7 +51,7 @@ class Listener:
         config = uvicorn.Config(
             app,
             loop="asyncio",
-            http="h11",
+            http="h11",  # httptools, where it is installed, chunks even to HTTP/1.0: a broken proxy would look right
             ws="none",
             lifespan="off",
             proxy_headers=False,  # a client is who is connected: faults close its connection by that
@@ -92,22 +91,28 @@ class Listener:
             if client is None or connection.client == client:
                 connection.transport.close()
 
-    async def emptied(self) -> None:
+    async def _emptied_within(self, seconds: float) -> bool:
+        try:
+            await asyncio.wait_for(self._emptied(), seconds)
+        except TimeoutError:
+            return False
+        return True
+
+    async def _emptied(self) -> None:
         """Wait until no connection and no request is left."""
         state = self._server.server_state
         while state.connections or state.tasks:  # noqa: ASYNC110  # uvicorn signals nothing, and waits so itself
             await asyncio.sleep(0.02)
 
     async def close(self) -> None:
-        """Refuse, cut what is left, and end once its requests have noticed."""
+        """Refuse, let answers on their way arrive, cut what is left, and end once its requests have noticed."""
         self._refuse()
-        self.cut()
-        try:
-            await asyncio.wait_for(self.emptied(), FLUSH_TIME)
-        except TimeoutError:
+        if not await self._emptied_within(FLUSH_TIME):
+            self.cut()
+        if not await self._emptied_within(FLUSH_TIME):
             for connection in self._connections():
                 connection.transport.abort()
-            await self.emptied()
+            await self._emptied()
         if self._ticks is not None:
             self._server.should_exit = True
             await self._ticks

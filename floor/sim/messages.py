@@ -1,5 +1,4 @@
-"""Anthropic's Messages API, which vLLM also speaks on /v1/messages. Not captured: written from its documentation,
-https://docs.anthropic.com/en/api/messages and …/messages-streaming."""
+"""Anthropic's Messages API, which vLLM also speaks on /v1/messages."""
 
 from __future__ import annotations
 
@@ -11,8 +10,6 @@ from typing import Any
 from floor.sim.asking import Asked, decide_chat
 from floor.sim.settings import Settings
 from floor.sim.shapes import Identity, JsonObject, named_event
-
-_REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
 
 
 def decide(content: Mapping[str, Any], settings: Settings, served: tuple[str, ...]) -> Asked:
@@ -44,26 +41,36 @@ def _choice(choice: object) -> object:
 
 def whole(asked: Asked, identity: Identity, call_id: str) -> JsonObject:
     text = "".join(asked.tokens)
-    block = _block(asked, call_id) | ({"input": json.loads(text)} if _is_whole_call(asked) else {"text": text})
-    return _message(asked, identity) | {
+    block = _block(asked, call_id) | ({"input": json.loads(text)} if _calls(asked) else {"text": text})
+    return {
+        **_head(identity),
         "content": [block],
-        "stop_reason": _REASONS[asked.finish],
-        "stop_sequence": asked.stop_reason,
+        "model": asked.model,
+        "stop_reason": _reason(asked),
+        **({"stop_sequence": asked.stop_reason} if asked.stop_reason else {}),
         "usage": {"input_tokens": asked.prompt_tokens, "output_tokens": len(asked.tokens)},
     }
 
 
-def _is_whole_call(asked: Asked) -> bool:
-    return asked.call is not None and asked.finish == "tool_calls"
+def _head(identity: Identity) -> JsonObject:
+    return {"id": identity.id, "type": "message", "role": "assistant"}
 
 
-def _message(asked: Asked, identity: Identity) -> JsonObject:
-    about = {"id": identity.id, "type": "message", "role": "assistant", "content": [], "model": asked.model}
-    return about | {"stop_reason": None, "stop_sequence": None}
+def _calls(asked: Asked) -> bool:
+    """Whether it is a tool call that was not cut short."""
+    return asked.call is not None and asked.finish != "length"
+
+
+def _reason(asked: Asked) -> str:
+    if _calls(asked):
+        return "tool_use"
+    if asked.stop_reason:
+        return "stop_sequence"
+    return "max_tokens" if asked.finish == "length" else "end_turn"
 
 
 def _block(asked: Asked, call_id: str) -> JsonObject:
-    if asked.call is None or not _is_whole_call(asked):
+    if asked.call is None or not _calls(asked):
         return {"type": "text", "text": ""}
     return {"type": "tool_use", "id": call_id, "name": asked.call.name, "input": {}}
 
@@ -76,22 +83,25 @@ class MessageStream:
     identity: Identity
     call_id: str
 
-    def opening(self, choice: int) -> bytes:  # noqa: ARG002  # a Stream's step
-        message = _message(self.asked, self.identity)
-        message["usage"] = {"input_tokens": self.asked.prompt_tokens, "output_tokens": 0}
-        block = {"index": 0, "content_block": _block(self.asked, self.call_id)}
-        return named_event("message_start", {"message": message}) + named_event("content_block_start", block)
+    def opening(self) -> bytes:
+        reasons = {"stop_reason": None, "stop_sequence": None}
+        usage = {"input_tokens": self.asked.prompt_tokens, "output_tokens": 0}
+        message = {**_head(self.identity), "content": [], "model": self.asked.model, **reasons}
+        block = {"content_block": _block(self.asked, self.call_id), "index": 0}
+        start = named_event("message_start", {"message": message | {"usage": usage}})
+        return start + named_event("content_block_start", block)
 
-    def token(self, choice: int, at: int, generated: int) -> bytes:  # noqa: ARG002  # a Stream's step
+    def token(self, choice: int, at: int) -> bytes:  # noqa: ARG002  # a Stream's step
         text = self.asked.tokens[at]
-        called = _is_whole_call(self.asked)
+        called = _calls(self.asked)
         delta = {"type": "input_json_delta", "partial_json": text} if called else {"type": "text_delta", "text": text}
-        return named_event("content_block_delta", {"index": 0, "delta": delta})
-
-    def closing(self, choice: int) -> bytes:  # noqa: ARG002  # a Stream's step
-        return named_event("content_block_stop", {"index": 0})
+        return named_event("content_block_delta", {"delta": delta, "index": 0})
 
     def ending(self, generated: int) -> bytes:
-        delta = {"stop_reason": _REASONS[self.asked.finish], "stop_sequence": self.asked.stop_reason}
+        delta = {"stop_reason": _reason(self.asked), "stop_sequence": self.asked.stop_reason}
         usage = {"input_tokens": self.asked.prompt_tokens, "output_tokens": generated}
-        return named_event("message_delta", {"delta": delta, "usage": usage}) + named_event("message_stop", {})
+        return (
+            named_event("content_block_stop", {"index": 0})
+            + named_event("message_delta", {"delta": delta, "usage": usage})
+            + named_event("message_stop", {})
+        )

@@ -73,7 +73,7 @@ class SimulatedEngine:
         self._wait = wait
         self._env = {**os.environ, **(env or {}), **({"VLLM_API_KEY": key} if key else {})}
         self._argv = self._command(max_requests, context, options, args)
-        self._log = Path(tempfile.mkstemp(prefix="floor-sim-", suffix=".log")[1])
+        self._log: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
     def _command(
@@ -102,10 +102,14 @@ class SimulatedEngine:
     @property
     def log(self) -> str:
         """Everything it has written so far, over all its starts."""
-        return self._log.read_text(errors="replace")
+        return self._log.read_text(errors="replace") if self._log else ""
 
     def start(self, wait: bool | None = None) -> Self:
         """Start it; also again after it ended. Raises FloorError with its log when it ends before it is ready."""
+        if self._log is None:
+            descriptor, name = tempfile.mkstemp(prefix="floor-sim-", suffix=".log")
+            os.close(descriptor)
+            self._log = Path(name)
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 self._argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self._env, start_new_session=True
@@ -147,9 +151,10 @@ class SimulatedEngine:
         self._ask("POST", "/sim/faults", {"clear": kind or True})
 
     def state(self) -> dict[str, Any]:
-        """pid, ready, running, waiting, finished, aborted, faults, `paths` (count of each METHOD /path), and `posts`.
+        """What the engine has seen and does, as a dict.
 
-        A post has path, sha256 of its body, size, host, framing (content-length or "chunked"), status, tokens
+        pid, ready, stopping, running, waiting, finished, aborted, faults, `paths` (count of each METHOD /path), and
+        `posts`. A post has path, sha256 of its body, size, host, framing (content-length or "chunked"), status, tokens
         generated, and outcome: open, answered, left (the client went away or was cut off by a shutdown), cut (a fault).
         Raises OSError when the process does not run.
         """
@@ -203,4 +208,6 @@ class SimulatedEngine:
             self._process.send_signal(signal.SIGCONT)
             self._process.kill()
             self._process.wait()
-        self._log.unlink(missing_ok=True)
+        if self._log is not None:
+            self._log.unlink(missing_ok=True)
+            self._log = None

@@ -44,7 +44,8 @@ def read_json(body: bytes) -> dict[str, Any]:
     except (UnicodeDecodeError, RecursionError):
         raise refusal(400, "There was an error parsing the body", "Bad Request") from None
     if not isinstance(content, dict):
-        raise invalid("dict_type", "body", "Input should be a valid dictionary", content)
+        message = "Input should be a valid dictionary or object to extract fields from"
+        raise invalid("model_attributes_type", "body", message, content)
     return content
 
 
@@ -110,6 +111,8 @@ def check_fields(content: Mapping[str, Any], needed: str) -> None:
     for name, (kind, message, fits) in _FIELDS.items():
         value = content.get(name)
         if value is not None and not fits(value):
+            if kind == "int_type" and isinstance(value, str):
+                kind, message = "int_parsing", f"{message}, unable to parse string as an integer"
             raise invalid(kind, f"body.{name}", message, value)
 
 
@@ -123,24 +126,15 @@ def too_long(longest: int) -> Refusal:
     return refusal(400, message, "BadRequestError", "input_tokens")
 
 
-def too_many(asked: int, longest: int, prompt: int) -> Refusal:
-    """`asked` output tokens do not fit behind a prompt of `prompt` tokens."""
+def too_many(name: str, asked: int, longest: int) -> Refusal:
+    """More output tokens are asked for, by the field `name`, than the whole context has."""
     message = (
-        f"'max_tokens' or 'max_completion_tokens' is too large: {asked}. This model's maximum context length is "
-        f"{longest} tokens and your request has {prompt} input tokens ({asked} > {longest} - {prompt}). "
-        f"(parameter=max_tokens, value={asked})"
+        f"{name}={asked} cannot be greater than max_model_len={longest}. Please request fewer output tokens. "
+        f"(parameter={name}, value={asked})"
     )
-    return refusal(400, message, "BadRequestError", "max_tokens")
+    return refusal(400, message, "BadRequestError", name)
 
 
 def unknown_model(model: str, served: tuple[str, ...]) -> Refusal:
     message = f"The model `{model}` does not exist. Valid aliases: {', '.join(served)}."
     return refusal(404, message, "NotFoundError", "model")
-
-
-def check_range(name: str, value: int, least: int, most: int) -> None:
-    """Raise Refusal when a number is out of its bounds."""
-    if value < least:
-        raise refusal(400, f"{name} must be at least {least}, got {value}.", "BadRequestError", name)
-    if value > most:
-        raise refusal(400, f"{name} must be at most {most}, got {value}.", "BadRequestError", name)

@@ -1,5 +1,4 @@
-"""OpenAI's Responses API, which vLLM speaks on /v1/responses. Not captured: written from its documentation,
-https://platform.openai.com/docs/api-reference/responses and …/responses-streaming. Text only."""
+"""OpenAI's Responses API, which vLLM speaks on /v1/responses: text only."""
 
 from __future__ import annotations
 
@@ -23,31 +22,66 @@ def decide(content: Mapping[str, Any], settings: Settings, served: tuple[str, ..
 
 
 def whole(asked: Asked, identity: Identity, call_id: str) -> JsonObject:
-    item = _item(identity, call_id, "completed") | {"content": [_part("".join(asked.tokens))]}
-    return _response(asked, identity) | {
-        "status": "completed" if asked.finish == "stop" else "incomplete",
-        "incomplete_details": None if asked.finish == "stop" else {"reason": "max_output_tokens"},
-        "output": [item],
-        "usage": {
-            "input_tokens": asked.prompt_tokens,
-            "output_tokens": len(asked.tokens),
-            "total_tokens": asked.prompt_tokens + len(asked.tokens),
-        },
+    item = _item(call_id, "completed", [_part(asked)])
+    return _response(asked, identity, [item], ended=True)
+
+
+def _response(asked: Asked, identity: Identity, output: list[JsonObject], ended: bool) -> JsonObject:
+    cut = ended and asked.finish == "length"
+    return {
+        "id": identity.id,
+        "created_at": identity.created,
+        "incomplete_details": {"reason": "max_output_tokens"} if cut else None,
+        "instructions": None,
+        "metadata": None,
+        "model": asked.model,
+        "object": "response",
+        "output": output,
+        "parallel_tool_calls": True,
+        "temperature": 1.0,
+        "tool_choice": "none",
+        "tools": [],
+        "top_p": 1.0,
+        "background": False,
+        "max_output_tokens": asked.max_tokens,
+        "max_tool_calls": None,
+        "previous_response_id": None,
+        "prompt": None,
+        "reasoning": None,
+        "service_tier": "auto",
+        "status": ("incomplete" if cut else "completed") if ended else "in_progress",
+        "text": None,
+        "top_logprobs": None,
+        "truncation": "disabled",
+        "usage": _usage(asked) if ended else None,
+        "user": None,
+        "presence_penalty": 0.0,
+        "frequency_penalty": 0.0,
+        **dict.fromkeys(("kv_transfer_params", "ec_transfer_params", "input_messages", "output_messages")),
     }
 
 
-def _response(asked: Asked, identity: Identity) -> JsonObject:
-    about = {"id": identity.id, "object": "response", "created_at": identity.created, "model": asked.model}
-    return about | {"status": "in_progress", "output": [], "usage": None, "error": None, "incomplete_details": None}
+def _usage(asked: Asked) -> JsonObject:
+    generated = len(asked.tokens)
+    read = {"cached_tokens": 0, "cache_write_tokens": 0, "input_tokens_per_turn": [], "cached_tokens_per_turn": []}
+    said = {"reasoning_tokens": asked.reasoning, "tool_output_tokens": 0}
+    turns: JsonObject = {"output_tokens_per_turn": [], "tool_output_tokens_per_turn": []}
+    return {
+        "input_tokens": asked.prompt_tokens,
+        "input_tokens_details": read,
+        "output_tokens": generated,
+        "output_tokens_details": said | turns,
+        "total_tokens": asked.prompt_tokens + generated,
+    }
 
 
-def _item(identity: Identity, call_id: str, status: str) -> JsonObject:
-    about = {"id": f"msg_{call_id or identity.id}", "type": "message", "role": "assistant"}
-    return about | {"status": status, "content": []}
+def _item(call_id: str, status: str, content: list[JsonObject]) -> JsonObject:
+    about = {"id": f"msg_{call_id.removeprefix('chatcmpl-tool-')}", "content": content}
+    return about | {"role": "assistant", "status": status, "type": "message", "phase": None}
 
 
-def _part(text: str) -> JsonObject:
-    return {"type": "output_text", "text": text, "annotations": [], "logprobs": None}
+def _part(asked: Asked) -> JsonObject:
+    return {"annotations": [], "text": "".join(asked.tokens), "type": "output_text", "logprobs": None}
 
 
 @dataclass(frozen=True)
@@ -58,31 +92,37 @@ class ResponseStream:
     identity: Identity
     call_id: str
 
-    def opening(self, choice: int) -> bytes:  # noqa: ARG002  # a Stream's step
-        item = _item(self.identity, self.call_id, "in_progress")
+    def opening(self) -> bytes:
+        response = _response(self.asked, self.identity, [], ended=False)
+        item = _item(self.call_id, "in_progress", [])
+        part = {"annotations": [], "text": "", "type": "output_text", "logprobs": []}
         return (
-            named_event("response.created", {"sequence_number": 0, "response": _response(self.asked, self.identity)})
-            + named_event("response.output_item.added", {"sequence_number": 1, "output_index": 0, "item": item})
-            + named_event("response.content_part.added", {"sequence_number": 2, **self._place, "part": _part("")})
+            _event("response.created", 0, {"response": response})
+            + _event("response.in_progress", 1, {"response": response})
+            + _event("response.output_item.added", 2, {"item": item, "output_index": 0})
+            + _event("response.content_part.added", 3, self._place | {"part": part})
         )
 
-    def token(self, choice: int, at: int, generated: int) -> bytes:  # noqa: ARG002  # a Stream's step
-        content = {"sequence_number": 3 + at, **self._place, "delta": self.asked.tokens[at], "logprobs": []}
-        return named_event("response.output_text.delta", content)
+    def token(self, choice: int, at: int) -> bytes:  # noqa: ARG002  # a Stream's step
+        delta = {"delta": self.asked.tokens[at], "logprobs": []}
+        return _event("response.output_text.delta", 4 + at, self._place | delta)
 
-    def closing(self, choice: int) -> bytes:  # noqa: ARG002  # a Stream's step
-        text = "".join(self.asked.tokens)
-        return named_event("response.output_text.done", {"sequence_number": self._after, **self._place, "text": text})
-
-    def ending(self, generated: int) -> bytes:  # noqa: ARG002  # a Stream's step
+    def ending(self, generated: int) -> bytes:
+        after = 4 + generated
         response = whole(self.asked, self.identity, self.call_id)
-        return named_event(f"response.{response['status']}", {"sequence_number": self._after + 1, "response": response})
+        item = response["output"][0]
+        said = {"logprobs": [], "text": "".join(self.asked.tokens)}
+        return (
+            _event("response.output_text.done", after, self._place | said)
+            + _event("response.content_part.done", after + 1, self._place | {"part": _part(self.asked)})
+            + _event("response.output_item.done", after + 2, {"item": item, "output_index": 0})
+            + _event("response.completed", after + 3, {"response": response})
+        )
 
     @property
     def _place(self) -> JsonObject:
-        item = _item(self.identity, self.call_id, "")["id"]
-        return {"item_id": item, "output_index": 0, "content_index": 0}
+        return {"content_index": 0, "item_id": _item(self.call_id, "", [])["id"], "output_index": 0}
 
-    @property
-    def _after(self) -> int:
-        return 3 + len(self.asked.tokens)
+
+def _event(name: str, number: int, content: JsonObject) -> bytes:
+    return named_event(name, content | {"sequence_number": number})

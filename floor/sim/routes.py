@@ -10,7 +10,7 @@ from floor.sim import dialects, generate, page, shapes
 from floor.sim.exchange import Exchange, Reply
 from floor.sim.generate import Handler
 from floor.sim.journal import Entry
-from floor.sim.refusals import read_json, refusal
+from floor.sim.refusals import refusal
 from floor.sim.settings import VERSION
 from floor.sim.simulator import Simulator
 from floor.sim.wording import count_tokens, words
@@ -45,7 +45,7 @@ def _reads(content: Callable[[Simulator, dict[str, object]], object]) -> Handler
     """A route that answers 200 with what `content` makes of the request's JSON. Raises Refusal for a bad one."""
 
     async def answer(sim: Simulator, exchange: Exchange, body: bytes, entry: Entry) -> None:  # noqa: ARG001
-        await exchange.reply(Reply.json(content(sim, read_json(body))))
+        await exchange.reply(Reply.json(content(sim, exchange.json(body))))
 
     return answer
 
@@ -53,6 +53,10 @@ def _reads(content: Callable[[Simulator, dict[str, object]], object]) -> Handler
 async def _metrics(sim: Simulator, exchange: Exchange, body: bytes, entry: Entry) -> None:  # noqa: ARG001
     kind = "text/plain; version=1.0.0; charset=utf-8"
     await exchange.reply(Reply(200, page.render(sim.snapshot()).encode(), kind))
+
+
+async def _docs(sim: Simulator, exchange: Exchange, body: bytes, entry: Entry) -> None:  # noqa: ARG001
+    await exchange.reply(Reply(200, b"<!DOCTYPE html><title>FastAPI</title>", "text/html; charset=utf-8"))
 
 
 async def _absent(sim: Simulator, exchange: Exchange, body: bytes, entry: Entry) -> None:  # noqa: ARG001
@@ -70,6 +74,11 @@ def _tokenize(sim: Simulator, content: dict[str, object]) -> object:
     return {"count": count, "max_model_len": longest, "tokens": list(range(count)), "token_strs": None}
 
 
+def _count_message(sim: Simulator, content: dict[str, object]) -> object:  # noqa: ARG001  # as _reads calls it
+    count = count_tokens(str(content.get("messages") or ""))
+    return {"input_tokens": count, "context_management": {"original_input_tokens": count}}
+
+
 def _detokenize(sim: Simulator, content: dict[str, object]) -> object:  # noqa: ARG001  # as _reads calls it
     tokens = content.get("tokens")
     return {"prompt": "".join(words(str(tokens), len(tokens) if isinstance(tokens, list) else 0))}
@@ -77,7 +86,6 @@ def _detokenize(sim: Simulator, content: dict[str, object]) -> object:  # noqa: 
 
 _healthy = _does(lambda sim: None)  # noqa: ARG005  # nothing to do: answering is the answer
 _load = _says(lambda sim: {"server_load": sim.load if sim.settings.track_load else 0})
-_counted = _reads(lambda _, content: {"input_tokens": count_tokens(str(content.get("messages") or ""))})
 
 ROUTES: dict[str, Route] = {
     "/health": Route(("GET",), _healthy),
@@ -90,13 +98,14 @@ ROUTES: dict[str, Route] = {
     "/v1/completions": Route(("POST",), generate.by(dialects.COMPLETION)),
     "/v1/messages": Route(("POST",), generate.by(dialects.MESSAGES)),
     "/v1/responses": Route(("POST",), generate.by(dialects.RESPONSES)),
-    "/v1/messages/count_tokens": Route(("POST",), _counted),
+    "/v1/messages/count_tokens": Route(("POST",), _reads(_count_message)),
     "/invocations": Route(("POST",), generate.invocations),
     "/tokenize": Route(("POST",), _reads(_tokenize)),
     "/detokenize": Route(("POST",), _reads(_detokenize)),
     "/is_scaling_elastic_ep": Route(("POST",), _says(lambda _: {"is_scaling_elastic_ep": False})),
-    "/kv_event_sources": Route(("GET",), _says(lambda _: [])),
-    "/openapi.json": Route(("GET",), _says(lambda _: {"openapi": "3.1.0", "info": {"title": "FastAPI"}})),
+    "/kv_event_sources": Route(("GET",), _says(lambda _: {})),
+    "/openapi.json": Route(("GET", "HEAD"), _says(lambda _: {"openapi": "3.1.0", "info": {"title": "FastAPI"}})),
+    **{path: Route(("GET", "HEAD"), _docs) for path in ("/docs", "/docs/oauth2-redirect", "/redoc")},
     "/generative_scoring": Route(("POST",), _absent),
     "/scale_elastic_ep": Route(("POST",), _absent),
     "/v1/systemone": Route(("POST",), _absent),

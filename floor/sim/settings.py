@@ -47,6 +47,7 @@ class Settings:
     max_model_len: int = 32768
     max_num_seqs: int = 256
     api_keys: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
     gpu_memory_utilization: float = 0.92
     kv_cache_dtype: str = "auto"
     block_size: int = 16

@@ -45,11 +45,13 @@ def chat(asked: Asked, identity: Identity, call_id: str) -> JsonObject:
         message["tool_calls"] = [{"id": call_id, "type": "function", "function": function}]
     message["reasoning"] = reasoning or None
     choice = {"message": message, **ending(asked), "routed_experts": None}
-    return _whole("chat.completion", asked, identity, choice) | {"prompt_text": None} | _TRAILER
+    prompt = {"prompt_logprobs": None, "prompt_token_ids": None, "prompt_text": None}
+    return _whole("chat.completion", asked, identity, choice) | prompt | _TRAILER
 
 
 def completion(asked: Asked, identity: Identity) -> JsonObject:
-    choice = {"text": "".join(asked.tokens), **ending(asked), "prompt_logprobs": None, "prompt_token_ids": None}
+    more = {"prompt_logprobs": None, "prompt_token_ids": None, "routed_experts": None}
+    choice = {"text": "".join(asked.tokens), **ending(asked), **more}
     return _whole("text_completion", asked, identity, choice) | _TRAILER
 
 
@@ -76,8 +78,6 @@ def _whole(kind: str, asked: Asked, identity: Identity, choice: Mapping[str, Any
         "service_tier": None,
         "system_fingerprint": FINGERPRINT,
         "usage": usage(asked, len(asked.tokens) * asked.choices) | details,
-        "prompt_logprobs": None,
-        "prompt_token_ids": None,
     }
 
 

@@ -47,6 +47,7 @@ class Simulator:
     started: float = field(default_factory=time.time)
     loaded: bool = False
     ready: bool = False
+    stopping: bool = False
     paused: bool = False
     asleep: bool = False
     load: int = 0

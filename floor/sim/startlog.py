@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -10,8 +11,9 @@ from floor.sim.settings import VERSION, Settings
 
 def before(settings: Settings) -> Iterator[str]:
     """What is logged as loading begins."""
-    yield _line("api_server.py", 1811, f"vLLM API server version {VERSION}")
-    yield _line("core.py", 103, f"Initializing a V1 LLM engine (v{VERSION}) with config: model={settings.model!r}")
+    yield _line("APIServer", "api_utils.py", 347, f"vLLM server version {VERSION}, model {settings.model}")
+    begin = f"Initializing a V1 LLM engine (v{VERSION}) with config: model={settings.model!r}"
+    yield _line("EngineCore", "core.py", 133, begin)
 
 
 def after(settings: Settings) -> Iterator[str]:
@@ -19,24 +21,27 @@ def after(settings: Settings) -> Iterator[str]:
     tokens, longest = settings.kv_tokens, settings.max_model_len
     simulation = settings.simulation
     yield _line(
+        "Worker",
         "gpu_model_runner.py",
         4820,
         f"Model loading took {simulation.model_gib:.2f} GiB memory and {settings.load_time:.6f} seconds",
     )
-    yield _line("gpu_worker.py", 423, f"Available KV cache memory: {simulation.kv_gib:.2f} GiB")
+    yield _line("Worker", "gpu_worker.py", 423, f"Available KV cache memory: {simulation.kv_gib:.2f} GiB")
     device = "CPU" if any(fault.kind == "slow" for fault in simulation.fault) else "GPU"
     yield _line(
+        "EngineCore",
         "kv_cache_utils.py",
         2327,
         f"{device} KV cache size: {tokens:,} tokens, "
         f"Maximum concurrency for {longest:,} tokens per request: {tokens / longest:.2f}x",
     )
     if device == "GPU":
-        yield _line("gpu_model_runner.py", 5910, "Estimated CUDA graph memory: 0.55 GiB total")
-        yield _line("gpu_model_runner.py", 5987, "Graph capturing finished in 5 secs, took 0.55 GiB")
+        yield _line("Worker", "gpu_model_runner.py", 5910, "Estimated CUDA graph memory: 0.55 GiB total")
+        yield _line("Worker", "gpu_model_runner.py", 5987, "Graph capturing finished in 5 secs, took 0.55 GiB")
     host = settings.host or "0.0.0.0"  # noqa: S104  # what vLLM logs; nothing is bound here
-    yield _line("api_server.py", 580, f"Starting vLLM API server 0 on http://{host}:{settings.port}")
+    yield _line("APIServer", "entry.py", 140, f"Starting vLLM server on http://{host}:{settings.port}")
 
 
-def _line(file: str, number: int, text: str) -> str:
-    return f"INFO {datetime.now().astimezone():%m-%d %H:%M:%S} [{file}:{number}] {text}"
+def _line(process: str, file: str, number: int, text: str) -> str:
+    now = datetime.now().astimezone()
+    return f"({process} pid={os.getpid()}) INFO {now:%m-%d %H:%M:%S} [{file}:{number}] {text}"

@@ -14,17 +14,14 @@ DONE = b"data: [DONE]\n\n"
 class Stream(Protocol):
     """One answer as bytes of server-sent events, possibly none at a step. Choices and tokens count from 0."""
 
-    def opening(self, choice: int) -> bytes:
-        """What goes before a choice's first token."""
+    def opening(self) -> bytes:
+        """What goes before the first token of all."""
 
-    def token(self, choice: int, at: int, generated: int) -> bytes:
-        """Token number `at` of a choice; `generated` tokens are out with it, over all choices."""
-
-    def closing(self, choice: int) -> bytes:
-        """What follows a choice's last token."""
+    def token(self, choice: int, at: int) -> bytes:
+        """Token number `at` of a choice; the last one also ends it."""
 
     def ending(self, generated: int) -> bytes:
-        """What ends the stream."""
+        """What ends the stream, after `generated` tokens over all choices."""
 
 
 @dataclass(frozen=True)
@@ -33,30 +30,38 @@ class ChatStream:
     identity: Identity
     call_id: str
 
-    def opening(self, choice: int) -> bytes:
-        delta = {"role": "assistant", "content": ""}
-        content = self._chunk([{"index": choice, "delta": delta, "logprobs": None, "finish_reason": None}])
-        return event(content | {"prompt_token_ids": None, "prompt_text": None})
+    def opening(self) -> bytes:
+        return b"".join(event(self._opening(choice)) for choice in range(self.asked.choices))
 
-    def token(self, choice: int, at: int, generated: int) -> bytes:
-        about = {"logprobs": None, "finish_reason": None, "token_ids": None}
-        content = self._chunk([{"index": choice, "delta": self._delta(at), **about}])
-        return event(content | _running_usage(self.asked, generated))
-
-    def closing(self, choice: int) -> bytes:
-        return event(self._chunk([{"index": choice, "delta": {}, **ending(self.asked)}]))
+    def token(self, choice: int, at: int) -> bytes:
+        asked, text = self.asked, self.asked.tokens[at]
+        if asked.call is None:
+            delta = {"reasoning": text} if at < asked.reasoning else {"content": text}
+            return self._delta(choice, at, delta, last=at == len(asked.tokens) - 1)
+        said = {"index": 0, "function": {"arguments": text}}
+        name = {"id": self.call_id, "type": "function", "index": 0, "function": {"name": asked.call.name}}
+        events = [self._called(choice, at, called) for called in ([name, said] if at == 0 else [said])]
+        if at == len(asked.tokens) - 1:
+            events.append(self._delta(choice, at, {}, last=True))
+        return b"".join(events)
 
     def ending(self, generated: int) -> bytes:
         return _ending(self.asked, self._chunk([]), generated)
 
-    def _delta(self, at: int) -> JsonObject:
-        text = self.asked.tokens[at]
-        if self.asked.call is None:
-            return {"reasoning": text} if at < self.asked.reasoning else {"content": text}
-        if at > 0:
-            return {"tool_calls": [{"index": 0, "function": {"arguments": text}}]}
-        function = {"name": self.asked.call.name, "arguments": text}
-        return {"tool_calls": [{"id": self.call_id, "type": "function", "index": 0, "function": function}]}
+    def _opening(self, choice: int) -> JsonObject:
+        delta = {"role": "assistant", "content": ""}
+        content = self._chunk([{"index": choice, "delta": delta, "logprobs": None, "finish_reason": None}])
+        return content | _running_usage(self.asked, 0) | {"prompt_token_ids": None, "prompt_text": None}
+
+    def _called(self, choice: int, at: int, called: JsonObject) -> bytes:
+        return self._delta(choice, at, {"content": None, "tool_calls": [called]}, last=False)
+
+    def _delta(self, choice: int, at: int, delta: JsonObject, last: bool) -> bytes:
+        end = ending(self.asked) if last else {"logprobs": None, "finish_reason": None, "token_ids": None}
+        content = self._chunk([{"index": choice, "delta": delta, **end}])
+        if last and not self.asked.include_usage:
+            content["system_fingerprint"] = FINGERPRINT
+        return event(content | _running_usage(self.asked, at + 1))
 
     def _chunk(self, choices: list[JsonObject]) -> JsonObject:
         return _chunk("chat.completion.chunk", self.asked, self.identity, choices)
@@ -64,22 +69,23 @@ class ChatStream:
 
 @dataclass(frozen=True)
 class CompletionStream:
-    """Plain completions open and close without an event of their own."""
+    """Plain completions open without an event of their own."""
 
     asked: Asked
     identity: Identity
 
-    def opening(self, choice: int) -> bytes:  # noqa: ARG002  # a Stream's step
+    def opening(self) -> bytes:
         return b""
 
-    def token(self, choice: int, at: int, generated: int) -> bytes:
+    def token(self, choice: int, at: int) -> bytes:
         last = at == len(self.asked.tokens) - 1
         end = ending(self.asked) if last else dict.fromkeys(ending(self.asked))
-        content = self._chunk([{"index": choice, "text": self.asked.tokens[at], **end}])
-        return event(content | _running_usage(self.asked, generated))
-
-    def closing(self, choice: int) -> bytes:  # noqa: ARG002  # a Stream's step
-        return b""
+        del end["token_ids"]
+        text = {"index": choice, "text": self.asked.tokens[at]}
+        content = self._chunk([text | end | {"prompt_token_ids": None, "token_ids": None}])
+        if last and not self.asked.include_usage:
+            content["system_fingerprint"] = FINGERPRINT
+        return event(content | _running_usage(self.asked, at + 1))
 
     def ending(self, generated: int) -> bytes:
         return _ending(self.asked, self._chunk([]), generated)
@@ -94,7 +100,8 @@ def _chunk(kind: str, asked: Asked, identity: Identity, choices: list[JsonObject
 
 
 def _running_usage(asked: Asked, generated: int) -> JsonObject:
-    return {"usage": usage(asked, generated)} if asked.each_usage else {}
+    """What rides on every event when asked for: the tokens of that event's own choice so far."""
+    return {"usage": usage(asked, generated) | {"completion_tokens_details": None}} if asked.each_usage else {}
 
 
 def _ending(asked: Asked, chunk: JsonObject, generated: int) -> bytes:

@@ -59,7 +59,7 @@ def instance(schema: JsonObject, root: JsonObject) -> Any:
 
 
 def _of_type(kind: object, schema: JsonObject, root: JsonObject) -> Any:
-    if kind == "object" or "properties" in schema:
+    if kind == "object" or "properties" in schema or "required" in schema:
         properties = schema.get("properties", {})
         return {name: instance(properties.get(name, {}), root) for name in schema.get("required", [])}
     if kind == "array":

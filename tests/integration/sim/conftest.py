@@ -74,6 +74,8 @@ def idle(common: SimulatedEngine) -> Iterator[Callable[[], float]]:
     thread = threading.Thread(target=wait, daemon=True)
     thread.start()
     yield seconds
+    connection.shutdown(socket.SHUT_RDWR)
+    thread.join()
     connection.close()
 
 

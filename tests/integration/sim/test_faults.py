@@ -215,7 +215,7 @@ def test_a_stream_error_is_an_event_and_a_proper_end(engine: SimulatedEngine) ->
     engine.fault("stream-error", events=2)
     with Wire.to(engine, post(CHAT, STREAM, "Connection: close")) as wire:
         whole = wire.rest()
-    assert b'data: {"error":{"message":"EngineCore encountered an issue.' in whole
+    assert b'data: {"error": {"message": "EngineCore encountered an issue.' in whole
     assert whole.endswith(b"0\r\n\r\n")
 
 

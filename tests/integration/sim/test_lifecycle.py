@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -72,13 +73,19 @@ def stream(engine: SimulatedEngine, rate: float) -> Wire:
     return wire
 
 
-def test_a_stop_cuts_streams_at_once(start: Any) -> None:
+def test_a_stop_ends_what_runs_in_an_error_at_once(start: Any, vllm: Path) -> None:
+    """As tried on a real vLLM: a last event in a stream, a 500 for a whole answer, and exit 0."""
     engine = start()
-    with stream(engine, rate=2) as wire:
+    with stream(engine, rate=2) as wire, Wire.to(engine, post(CHAT, json.dumps(ask()).encode())) as whole:
+        engine.wait_until(lambda state: state["running"] == 2)
         started = time.monotonic()
         assert engine.terminate() == 0
-        assert time.monotonic() - started < 2
-        assert not wire.rest().endswith(b"0\r\n\r\n")
+        assert time.monotonic() - started < 3
+        assert (vllm / "stop_ends_stream.txt").read_text().partition("\n\n")[0].encode() in wire.rest()
+        answer = whole.rest().decode()
+    captured = (vllm / "stop_ends_request.txt").read_text().splitlines()
+    assert answer.startswith(captured[0])
+    assert answer.endswith(captured[-1])
     assert "Shutting down" in engine.log
     assert "Traceback" not in engine.log
 
@@ -96,33 +103,38 @@ def test_a_stop_cuts_what_hangs_and_what_is_late(start: Any) -> None:
 
 def test_a_stop_does_not_wait_for_a_client_that_reads_nothing(start: Any) -> None:
     engine = start(context=100_000, speed_factor=1e6)
-    body = json.dumps(ask(stream=True, max_tokens=60_000, ignore_eos=True)).encode()
-    with Wire.to(engine, post(CHAT, body)):
+    body = json.dumps(ask(stream=True, max_tokens=20_000, ignore_eos=True)).encode()
+    with socket.socket() as reader:
+        reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        reader.connect((engine.host, engine.port))
+        reader.sendall(post(CHAT, body))
         engine.wait_until(lambda state: state["finished"] == 1)
         assert engine.state()["posts"][-1]["outcome"] == "open"
         assert engine.terminate(timeout=10) == 0
     assert "Traceback" not in engine.log
 
 
-def test_with_a_shutdown_timeout_streams_end_and_new_requests_are_refused(start: Any) -> None:
+def test_with_a_shutdown_timeout_streams_end_while_new_generations_are_refused(
+    start: Any, anyone: httpx.Client, vllm: Path
+) -> None:
+    """As tried on a real vLLM: /health goes on saying 200, so that only a drained engine can be stopped unnoticed."""
     engine = start(args=["--shutdown-timeout", "20"])
-    with stream(engine, rate=40) as wire:
+    with stream(engine, rate=30) as wire:
         engine.signal(signal.SIGTERM)
-        time.sleep(0.1)
-        with pytest.raises(ConnectionRefusedError):
-            Wire.to(engine)
-        whole = wire.rest()
-    assert b"[DONE]" in whole
-    assert whole.endswith(b"0\r\n\r\n")
+        engine.wait_until(lambda state: state["stopping"])
+        assert anyone.get(engine.url + "/health").status_code == 200
+        answer = anyone.post(engine.url + CHAT, json=ask())
+        assert (answer.status_code, answer.text) == (500, (vllm / "stop_refuses_request.json").read_text())
+        assert b"[DONE]" in wire.rest()
     assert engine.wait() == 0
+    assert "stopping engine client mode=drain timeout=20s" in engine.log
 
 
 def test_a_shutdown_timeout_has_an_end(start: Any) -> None:
     engine = start(args=["--shutdown-timeout=0.2"])
     with stream(engine, rate=1) as wire:
         assert engine.terminate(timeout=5) == 0
-        assert not wire.rest().endswith(b"0\r\n\r\n")
-    assert "still ran when the shutdown timeout was over" in engine.log
+        assert b"EngineCore encountered an issue" in wire.rest()
 
 
 def test_a_worker_of_a_group_has_no_port(start: Any) -> None:

@@ -16,24 +16,29 @@ from tests.integration.sim.wire import Wire, ask, post
 CHAT = "/v1/chat/completions"
 
 
+def chunks(body: bytes) -> list[bytes]:
+    """The chunks of a chunked body, the empty last one too."""
+    found = []
+    while body:
+        size, _, rest = body.partition(b"\r\n")
+        found.append(rest[: int(size, 16)])
+        body = rest[int(size, 16) + 2 :]
+    return found
+
+
 def stream(**more: Any) -> bytes:
     return json.dumps(ask(stream=True, **more)).encode()
 
 
 def test_each_event_is_a_chunk_of_its_own_and_comes_when_its_token_is_due(engine: SimulatedEngine) -> None:
     """With HTTP/1.1: chunked, and the first event long before the last."""
-    with Wire.to(engine, post(CHAT, stream(max_tokens=40), "Connection: close")) as wire:
+    body = stream(max_tokens=40, stream_options={"include_usage": True})
+    with Wire.to(engine, post(CHAT, body, "Connection: close")) as wire:
         pieces = list(wire.pieces())
     whole = b"".join(piece for _, piece in pieces)
     head, _, body = whole.partition(b"\r\n\r\n")
     assert b"transfer-encoding: chunked" in head.lower()
-    sizes = []
-    while body:
-        size, _, rest = body.partition(b"\r\n")
-        chunk = rest[: int(size, 16)]
-        sizes.append(chunk.count(b"data: "))
-        body = rest[int(size, 16) + 2 :]
-    assert sizes == [1] * (1 + 40 + 1 + 1) + [0]
+    assert [chunk.count(b"data: ") for chunk in chunks(body)] == [1] * (1 + 40 + 1 + 1) + [0]
     first = next(at for at, piece in pieces if b"data: " in piece)
     assert pieces[-1][0] - first > 0.5 * 39 / (36 * 20)
 

@@ -55,6 +55,7 @@ def test_a_units_command_line_is_understood() -> None:
         max_model_len=262144,
         max_num_seqs=12,
         api_keys=("secret",),
+        allowed_origins=("*",),
         gpu_memory_utilization=0.74,
         kv_cache_dtype="fp8",
         auto_tools=True,

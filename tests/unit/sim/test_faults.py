@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from floor.errors import UsageError
+from floor.sim import crash
 from floor.sim.faults import KINDS, Active, known, make, parse
 
 
@@ -68,3 +69,8 @@ def test_settings_keep_their_types() -> None:
 def test_an_unknown_fault_is_named_with_those_there_are() -> None:
     with pytest.raises(UsageError, match=r"^fault 'explode': no such fault; write one of dead, die, drop"):
         known("explode")
+
+
+def test_memory_that_is_not_to_be_had_is_said_so() -> None:
+    with pytest.raises(UsageError, match=r"^fault memory: 1000000000000 MiB are not to be had; take less$"):
+        crash.hog(10**12)

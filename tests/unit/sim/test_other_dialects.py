@@ -1,8 +1,9 @@
-"""Anthropic's Messages and OpenAI's Responses: the order of their events, and that streamed and whole agree."""
+"""Anthropic's Messages and OpenAI's Responses: shapes as captured, and that streamed and whole agree."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from floor.sim import messages, responses
@@ -14,36 +15,55 @@ IDENTITY = Identity("id-1", 1796007770)
 SETTINGS = Settings(served_names=("flagship",), auto_tools=True)
 
 
-def played(stream: Stream, length: int) -> list[dict[str, Any]]:
-    out = stream.opening(0)
-    out += b"".join(stream.token(0, at, at + 1) for at in range(length))
-    out += stream.closing(0) + stream.ending(length)
+def events(text: str) -> list[dict[str, Any]]:
+    """The content of each event, whose name must be its type."""
     found = []
-    for part in out.decode().split("\n\n")[:-1]:
-        name, _, data = part.partition("\n")
+    for part in text.split("\n\n")[:-1]:
+        name, _, data = part.strip().partition("\n")
         content = json.loads(data.removeprefix("data: "))
         assert content["type"] == name.removeprefix("event: ")
         found.append(content)
     return found
 
 
-def test_a_message_streams_as_its_documentation_has_it() -> None:
-    content = {"max_tokens": 3, "system": "Be brief.", "messages": [{"role": "user", "content": "hi"}]}
+def played(stream: Stream, length: int) -> list[dict[str, Any]]:
+    out = stream.opening() + b"".join(stream.token(0, at) for at in range(length)) + stream.ending(length)
+    return events(out.decode())
+
+
+def captured(path: Path) -> str:
+    return path.read_text().partition("\n\n")[2]
+
+
+def shape(value: Any) -> Any:
+    """Keys and the types below them."""
+    if isinstance(value, dict):
+        return {key: shape(inner) for key, inner in value.items()}
+    return [shape(inner) for inner in value] if isinstance(value, list) else type(value).__name__
+
+
+def test_a_message_is_as_captured_whole_and_streamed(vllm: Path) -> None:
+    content = {"max_tokens": 5, "messages": [{"role": "user", "content": "hi"}]}
     asked = messages.decide(content, SETTINGS, ("flagship",))
-    events = played(messages.MessageStream(asked, IDENTITY, "call-1"), 3)
-    assert [event["type"] for event in events] == [
-        "message_start",
-        "content_block_start",
-        *["content_block_delta"] * 3,
-        "content_block_stop",
-        "message_delta",
-        "message_stop",
-    ]
-    text = "".join(event["delta"]["text"] for event in events if event["type"] == "content_block_delta")
-    whole = messages.whole(asked, IDENTITY, "call-1")
+    whole, streamed = messages.whole(asked, IDENTITY, "call-1"), played(messages.MessageStream(asked, IDENTITY, "x"), 5)
+    assert shape(whole) == shape(json.loads(captured(vllm / "message.txt")))
+    theirs = events(captured(vllm / "message_stream.txt"))
+    assert [(event["type"], shape(event)) for event in streamed] == [(event["type"], shape(event)) for event in theirs]
+    text = "".join(event["delta"]["text"] for event in streamed if event["type"] == "content_block_delta")
     assert whole["content"] == [{"type": "text", "text": text}]
-    assert whole["stop_reason"] == events[-2]["delta"]["stop_reason"] == "max_tokens"
-    assert whole["usage"] == events[-2]["usage"]
+    assert whole["stop_reason"] == streamed[-2]["delta"]["stop_reason"] == "max_tokens"
+    assert whole["usage"] == streamed[-2]["usage"]
+
+
+def test_a_message_says_why_it_ended() -> None:
+    content = {"max_tokens": 500, "messages": [{"role": "user", "content": "hi"}]}
+    asked = messages.decide(content, SETTINGS, ("flagship",))
+    assert messages.whole(asked, IDENTITY, "x")["stop_reason"] == "end_turn"
+    stop = asked.tokens[5].strip()
+    stopped = messages.whole(
+        messages.decide({**content, "stop_sequences": [stop]}, SETTINGS, ("flagship",)), IDENTITY, "x"
+    )
+    assert (stopped["stop_reason"], stopped["stop_sequence"]) == ("stop_sequence", stop)
 
 
 def test_the_system_text_counts_and_matters() -> None:
@@ -83,20 +103,16 @@ def test_a_named_tool_or_none_can_be_chosen() -> None:
     assert messages.decide({**content, "tool_choice": {"type": "none"}}, SETTINGS, ("flagship",)).call is None
 
 
-def test_a_response_streams_as_its_documentation_has_it() -> None:
-    asked = responses.decide({"input": "hi", "max_output_tokens": 3}, SETTINGS, ("flagship",))
-    events = played(responses.ResponseStream(asked, IDENTITY, "1"), 3)
-    assert [event["type"] for event in events] == [
-        "response.created",
-        "response.output_item.added",
-        "response.content_part.added",
-        *["response.output_text.delta"] * 3,
-        "response.output_text.done",
-        "response.incomplete",
-    ]
-    assert [event["sequence_number"] for event in events] == list(range(8))
-    assert "".join(event["delta"] for event in events[3:6]) == events[6]["text"] == "".join(asked.tokens)
-    assert events[7]["response"] == responses.whole(asked, IDENTITY, "1")
+def test_a_response_is_as_captured_whole_and_streamed(vllm: Path) -> None:
+    asked = responses.decide({"input": "hi", "max_output_tokens": 5}, SETTINGS, ("flagship",))
+    whole, streamed = responses.whole(asked, IDENTITY, "1"), played(responses.ResponseStream(asked, IDENTITY, "1"), 5)
+    assert shape(whole) == shape(json.loads(captured(vllm / "response.txt")))
+    theirs = events(captured(vllm / "response_stream.txt"))
+    assert [(event["type"], shape(event)) for event in streamed] == [(event["type"], shape(event)) for event in theirs]
+    assert [event["sequence_number"] for event in streamed] == list(range(13))
+    said = "".join(event["delta"] for event in streamed if event["type"] == "response.output_text.delta")
+    assert said == streamed[9]["text"] == "".join(asked.tokens)
+    assert streamed[-1]["response"] == whole
 
 
 def test_a_response_that_ends_by_itself_is_completed() -> None:
