@@ -62,6 +62,7 @@ def request(line: bytes, stdin: BinaryIO, stdout: BinaryIO, root: Path) -> tuple
     try:
         asked = json.loads(line)
         name, params = asked["call"], asked.get("params") or {}
+        json.dumps(asked, ensure_ascii=False).encode()  # half a surrogate pair cannot be written into any file
         good = isinstance(name, str) and isinstance(params, dict)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         good = False

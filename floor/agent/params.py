@@ -7,6 +7,7 @@ from typing import Any
 
 from floor.errors import UsageError
 
+LARGEST = 1 << 53  # what JSON carries exactly everywhere
 LONGEST_WAIT = 25.0  # seconds a call may keep its answer back: below the lease and any ssh timeout
 
 
@@ -41,7 +42,7 @@ class Params:
 
     def whole(self, name: str, least: int = 0) -> int:
         value = self.values.get(name)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= LARGEST:
             raise self._fail(name, f"a whole number of at least {least}")
         return value
 

@@ -6,6 +6,9 @@ from typing import Any
 
 from floor.agent.call import Call
 from floor.box import releases
+from floor.errors import UsageError
+
+LARGEST = 512 * 1024 * 1024  # bytes
 
 
 def install(call: Call) -> dict[str, Any]:
@@ -14,6 +17,9 @@ def install(call: Call) -> dict[str, Any]:
     Without an epoch nobody may hold the box.
     """
     params = call.params
-    bundle = call.stdin.read(params.whole("size"))
+    size = params.whole("size")
+    if size > LARGEST:
+        raise UsageError(f"release.install: {size} bytes are no release of floor, which has some 10 MB")
+    bundle = call.stdin.read(size)
     with call.work_if_named():
         return releases.install(params.text("release"), bundle, params.text("sha256"), root=call.root)

@@ -112,7 +112,7 @@ def test_a_release_counts_when_it_is_complete(tmp_path: Path) -> None:
 def packaged(etc: Path, monkeypatch: pytest.MonkeyPatch, code: int = 0) -> None:
     (etc / "etc/nginx/nginx.conf").write_text("worker_processes auto;\n")
     (etc / "etc/nginx/sites-enabled/default").symlink_to("/etc/nginx/sites-available/default")
-    digest = hashlib.md5((etc / "etc/nginx/nginx.conf").read_bytes()).hexdigest()
+    digest = hashlib.md5((etc / "etc/nginx/nginx.conf").read_bytes(), usedforsecurity=False).hexdigest()
     listed = f" /etc/nginx/nginx.conf {digest}\n /etc/nginx/gone.conf 0123\n /etc/logrotate.d/nginx abcd\n"
     monkeypatch.setattr(bare, "_said", lambda *_argv: (code, listed))
 

@@ -1,0 +1,186 @@
+"""A request line in, an answer line out: never a traceback, whatever comes."""
+
+from __future__ import annotations
+
+import io
+import json
+import syslog
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from floor.agent import __main__ as agent
+from floor.agent import registry
+from floor.agent.call import Call
+from floor.box.lease import HeldError
+from floor.box.operation import Operation
+from floor.errors import BoxError, ConfigError, FloorError, RefusedError, UsageError
+
+
+def ask(line: bytes, root: Path) -> tuple[int, dict[str, Any]]:
+    out = io.BytesIO()
+    code = agent.main(["--root", str(root)], io.BytesIO(line), out)
+    (printed,) = out.getvalue().decode().splitlines()
+    assert printed.startswith(agent.MARKER)
+    answer: dict[str, Any] = json.loads(printed.removeprefix(agent.MARKER))
+    assert ("ok" in answer) != ("error" in answer)
+    return code, answer
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fail(_call: Call) -> None:
+        raise error
+
+    monkeypatch.setattr(agent, "find", lambda _name: fail)
+
+
+LINE = b'{"call": "observe", "params": {}}\n'
+
+
+def test_an_answer_holds_the_result_and_the_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent, "find", lambda name: lambda call: [name, call.params.values, str(call.root)])
+    assert ask(b'{"call": "a.b", "params": {"x": 1}}\n', tmp_path) == (
+        0,
+        {"ok": ["a.b", {"x": 1}, str(tmp_path)], "release": None},
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "data"),
+    [
+        (HeldError("held by ann", {"epoch": 7}), "busy", {"epoch": 7}),
+        (RefusedError("no"), "refused", None),
+        (UsageError("what?"), "usage", None),
+        (ConfigError(["a", "b"]), "usage", None),
+        (BoxError("broken"), "failed", None),
+        (FloorError("broken"), "failed", None),
+    ],
+)
+def test_each_error_keeps_its_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: FloorError, kind: str, data: Any
+) -> None:
+    failing(monkeypatch, error)
+    code, answer = ask(LINE, tmp_path)
+    assert code == 1
+    assert answer["error"] == {"kind": kind, "message": str(error), "data": data}
+
+
+def test_an_unexpected_error_is_words_for_the_caller_and_a_place_for_the_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logged: list[str] = []
+    monkeypatch.setattr(syslog, "syslog", lambda _level, line: logged.append(line))
+    failing(monkeypatch, ZeroDivisionError("division by zero"))
+    _, answer = ask(LINE, tmp_path)
+    message = "ZeroDivisionError: division by zero (a fault of floor; where: journalctl -t floor-agent)"
+    assert answer["error"] == {"kind": "failed", "message": message, "data": None}
+    assert logged[0] == "Traceback (most recent call last):"
+    assert "test_protocol.py" in "\n".join(logged)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"\n",
+        b"{",
+        b"[]\n",
+        b"7\n",
+        b"null\n",
+        b'{"params": {}}\n',
+        b'{"call": 1}\n',
+        b'{"call": "x", "params": [1]}\n',
+        b'{"call": "observe", "params": "x"}\n',
+        b'{"call": "config.put", "params": {"text": "\\ud800"}}\n',
+        b"\xff\xfe\n",
+        b"[" * 100_000 + b"\n",
+    ],
+    ids=range(13),
+)
+def test_what_is_no_request_is_answered_with_how_one_looks(tmp_path: Path, line: bytes) -> None:
+    _, answer = ask(line, tmp_path)
+    assert answer["error"]["kind"] == "usage"
+    assert answer["error"]["message"] == 'the request is not one line of {"call": "NAME", "params": {…}}'
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(max_size=200))
+def test_any_bytes_get_one_answer_line(tmp_path: Path, line: bytes) -> None:
+    ask(line.split(b"\n")[0], tmp_path)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=5) | st.floats(allow_nan=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+NAMES = [
+    "epoch",
+    "unit",
+    "files",
+    "paths",
+    "timeout",
+    "until",
+    "backend",
+    "holder",
+    "text",
+    "lines",
+    "model",
+    "size",
+    "release",
+]
+VALUES = JSON | st.just(3)
+HARMLESS = sorted(
+    set(registry.names()) - {"observe", "nginx.test", "verify.chat", "engine.check", "engine.idle", "logs"}
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(name=st.sampled_from(HARMLESS), params=st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=6))
+def test_any_parameters_get_words_and_never_a_fault_of_floor(tmp_path: Path, name: str, params: dict[str, Any]) -> None:
+    """Whatever is sent to any call that changes a box: its own words, no exception of Python's."""
+    Operation(tmp_path).read() or Operation(tmp_path).take({"epoch": 3, "verb": "deploy", "by": {}})
+    if name in ("memory.wait", "pool.wait", "unit.wait"):
+        params = {**params, "timeout": 0}
+    _, answer = ask(json.dumps({"call": name, "params": params}).encode() + b"\n", tmp_path)
+    assert "a fault of floor" not in answer.get("error", {}).get("message", "")
+
+
+def test_an_unknown_call_names_the_known_ones(tmp_path: Path) -> None:
+    _, answer = ask(b'{"call": "observ"}\n', tmp_path)
+    assert answer["error"]["message"].startswith("call 'observ': not known here; known are config.put, drain.add,")
+
+
+def test_every_known_call_has_its_function() -> None:
+    assert all(callable(registry.find(name)) for name in registry.names())
+    assert len(set(registry.names())) == len(registry.names())
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "observe.", "os.system", "unit", "unit.", "unit._name", "files.put.x", "__main__"]
+)
+def test_nothing_but_the_known_calls_can_be_reached(name: str) -> None:
+    with pytest.raises(UsageError, match="not known here"):
+        registry.find(name)
+
+
+def test_a_caller_that_has_gone_away_is_nobodys_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    reading, writing = os.pipe()
+    os.close(reading)
+    monkeypatch.setattr(agent, "find", lambda _name: lambda _call: "x" * 100_000)
+    with os.fdopen(writing, "wb", buffering=0) as out:
+        assert agent.main(["--root", str(tmp_path)], io.BytesIO(LINE), out) == 0
+
+
+def test_without_a_root_the_agent_serves_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent, "find", lambda _name: lambda call: str(call.root))
+    for argv in ([], ["--root"], ["--other", "/tmp"]):
+        out = io.BytesIO()
+        agent.main(argv, io.BytesIO(LINE), out)
+        assert b'"ok": "/"' in out.getvalue()
