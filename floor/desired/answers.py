@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 # Share of the requests and seconds to wait, in nginx's split_clients; `*` is what is left. At most 60: OpenAI's
 # clients ignore a longer Retry-After.
-RETRY_AFTER = (*((f"{11}%", seconds) for seconds in range(2, 10)), ("*", 10))
+RETRY_AFTER = (*(("11%", seconds) for seconds in range(2, 10)), ("*", 10))
 RETRY_HEADER = ("Retry-After", "$floor_retry_after")
 
 

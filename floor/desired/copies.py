@@ -23,7 +23,7 @@ OOM_SCORE = 500
 # times slower (llama.cpp#27923), so it fails. A program of the box waits where the box has a driver at all.
 _NO_GPU = f"no GPU answered within {GPU_SECONDS} s; in a container that needs none, gpus: none in the runtime"
 _ASK_GPU = f"timeout {GPU_SECONDS} sh -c 'until timeout 20 nvidia-smi -L 2>/dev/null; do sleep 2; done'"
-_WAIT = f"{_ASK_GPU} || {{ nvidia-smi -L; echo '{_NO_GPU}'; exit 1; }} >&2"
+_WAIT = f"{_ASK_GPU} || {{ timeout 20 nvidia-smi -L; echo '{_NO_GPU}'; exit 1; }} >&2"
 GPU_WAIT = ("/bin/sh", "-c", _WAIT)
 GPU_WAIT_NATIVE = ("/bin/sh", "-c", f"command -v nvidia-smi >/dev/null || exit 0; {_WAIT}")
 

@@ -39,9 +39,10 @@ def run(container: Container) -> list[str]:
     words += ["--pull=never"]
     # The unit's journal has every line already; docker's own file would grow without bound.
     words += ["--log-driver=none"]
-    # init reaps and passes signals on; engines share memory between processes and pin it for the card.
-    words += ["--init", "--network", "host", "--ipc", "host", "--ulimit", "memlock=-1"]
-    words += ["--gpus", container.gpus] if container.gpus else []
+    # init reaps and passes signals on; engines share memory between their processes.
+    words += ["--init", "--network", "host", "--ipc", "host"]
+    # Memory is pinned for a card. Without one none is, and a box that is a container itself may not raise that limit.
+    words += ["--ulimit", "memlock=-1", "--gpus", container.gpus] if container.gpus else []
     for volume in container.volumes:
         words += ["--volume", volume]
     for name, value in sorted(container.env.items()):

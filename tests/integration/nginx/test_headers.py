@@ -61,7 +61,10 @@ def test_upgrade_only_when_asked_for() -> None:
             assert client.head().status == 101
             client.raw(b"frame")
             assert client._until(b"frame") == b"echo "
-    plain, handshake = backend.requests
+        h2c = ("Upgrade: h2c", "Connection: Upgrade, HTTP2-Settings", "HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA")
+        assert ask(proxy.port(), CHAT, b"{}", headers=h2c).status == 200
+    plain, handshake, smuggled = backend.requests
+    assert not {"connection", "upgrade"} & set(smuggled.headers)
     assert "connection" not in plain.headers
     assert "upgrade" not in plain.headers
     assert (handshake.headers["connection"], handshake.headers["upgrade"]) == ("upgrade", "websocket")

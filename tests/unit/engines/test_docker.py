@@ -20,8 +20,7 @@ def test_a_container_is_its_units_alone() -> None:
     assert words[:5] == ["/usr/bin/docker", "run", "--rm", "--name", "floor-copy-flagship"]
     assert {"--restart=no", "--pull=never", "--log-driver=none", "--init"} <= set(words)
     assert (_flag(words, "--network"), _flag(words, "--ipc")) == (["host"], ["host"])
-    assert _flag(words, "--ulimit") == ["memlock=-1"]
-    assert not {"-d", "--detach", "-t", "-i", "--gpus"} & set(words)
+    assert not {"-d", "--detach", "-t", "-i", "--gpus", "--ulimit"} & set(words)
 
 
 def test_the_image_ends_the_options() -> None:
@@ -41,7 +40,8 @@ def test_secrets_go_by_name_only() -> None:
 
 @pytest.mark.parametrize("gpus", ["all", "2", '"device=0,1"'])
 def test_gpus(gpus: str) -> None:
-    assert _flag(run(replace(PLAIN, gpus=gpus)), "--gpus") == [gpus]
+    words = run(replace(PLAIN, gpus=gpus))
+    assert (_flag(words, "--gpus"), _flag(words, "--ulimit")) == ([gpus], ["memlock=-1"])
 
 
 @pytest.mark.parametrize(
