@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test check unit integration lab real machine install clean
+.PHONY: demo test check unit integration packaging lab real machine install clean
 
 install: $(STAMP)
 
@@ -24,7 +24,7 @@ demo: install
 	@command -v nginx >/dev/null || sh tests/machine.sh nginx-light
 	$(BIN)/python examples/demo.py
 
-test: check unit integration lab real
+test: check unit integration packaging lab real
 
 check: install
 	$(BIN)/ruff check .
@@ -37,6 +37,10 @@ unit: install
 
 integration: install machine
 	$(BIN)/pytest tests/integration
+
+# Wheel and sdist, installed beside another package named watchdog (network: the package index).
+packaging: install
+	$(BIN)/pytest tests/packaging
 
 # Two boxes with systemd, sshd, nginx and Docker, in network namespaces of this machine (root).
 lab: install machine
