@@ -81,6 +81,11 @@ class Front:
         """True if the backend is out and no worker of nginx sends it requests any more."""
         return backend not in self.members and not self._stale and self.rollout.acknowledged(backend)
 
+    @property
+    def serving(self) -> frozenset[str]:
+        """The members that every worker of nginx knows by now."""
+        return frozenset(name for name in self.members if self.rollout.serves(name))
+
     async def bring(self, names: frozenset[str], now: float) -> None:
         """Given who shall be in and the monotonic time, do the next thing that is due, at most one reload."""
         master = self._processes.master()
@@ -111,10 +116,9 @@ class Front:
                 return
             # nginx does not run, which is no fault of the members: it reads them when it starts.
         self.told = None if master is None else (master.pid, master.started)
-        gone = (self.members | self.rollout.unknown) - names
-        self._text, self.members = text, names
         self._refused, self._retry_at = 0, 0.0
-        self.rollout = rollout.written(self.rollout, gone, names, workers, now)
+        self.rollout = rollout.written(self.rollout, self.members, names, workers, now)
+        self._text, self.members = text, names
 
     def _keep(self, now: float, error: FloorError) -> None:
         """The reload was refused: put the file of before back, so that nginx can also start again with it."""

@@ -46,7 +46,7 @@ def compose(
     front: tuple[Rollout, tuple[int, int] | None, int],
     acknowledged: Mapping[str, bool],
 ) -> dict[str, Any]:
-    """Given all that is known, return the report. `members` are those that nginx has."""
+    """Given all that is known, return the report. `members` are those that every worker of nginx knows."""
     rollout, told, written = front
     return {
         "at": now.unix,
@@ -75,6 +75,7 @@ def compose(
             "generation": rollout.generation,
             "settled": rollout.settled,
             "left": dict(rollout.left),
+            "joined": dict(rollout.joined),
             "old": sorted(map(list, rollout.old)),
             "told": None if told is None else list(told),
             "written": written,
@@ -115,6 +116,7 @@ def restore(text: str, where: str, boot: str, monotonic: float) -> Former:
             generation=int(nginx["generation"]),
             settled=int(nginx["settled"]),
             left={str(name): int(number) for name, number in nginx["left"].items()},
+            joined={str(name): int(number) for name, number in nginx["joined"].items()},
             old=frozenset((int(pid), int(started)) for pid, started in nginx["old"]),
             since=monotonic,
             accepting_since=monotonic,

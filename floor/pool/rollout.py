@@ -32,13 +32,15 @@ class Process:
 class Rollout:
     """`generation` counts the files written, `settled` is the newest one that every accepting worker has at least.
 
-    `left` is, by backend, the generation with which it last went out. `old` are the workers that accepted requests when
-    the reload under way was asked for at `since`; `accepting` and `accepting_since` are who does now, and for how long.
+    `left` and `joined` are, by backend, the generation with which it last went out or came in. `old` are the workers
+    that accepted requests when the reload under way was asked for at `since`; `accepting` and `accepting_since` are who
+    does now, and for how long.
     """
 
     generation: int = 0
     settled: int = 0
     left: Mapping[str, int] = field(default_factory=dict)
+    joined: Mapping[str, int] = field(default_factory=dict)
     old: frozenset[tuple[int, int]] = frozenset()
     since: float = 0.0
     accepting: frozenset[tuple[int, int]] = frozenset()
@@ -61,21 +63,26 @@ class Rollout:
         """Given a backend that is not in the members file, whether no worker sends it requests any more."""
         return self.left.get(backend, 0) <= self.settled
 
+    def serves(self, backend: str) -> bool:
+        """Given a backend that is in the members file, whether every worker sends it requests."""
+        return self.joined.get(backend, 0) <= self.settled
+
 
 def written(
-    rollout: Rollout, gone: Collection[str], joined: Collection[str], workers: Collection[Process], now: float
+    rollout: Rollout, before: frozenset[str], after: frozenset[str], workers: Collection[Process], now: float
 ) -> Rollout:
-    """A new file lies there, and a reload is asked for: given who went out and who joined with it, and nginx's workers
-    as they are before the reload, return the rollout under way. Without workers there is nobody to wait for."""
+    """A new file lies there, and a reload is asked for: given who was in and who is, and nginx's workers as they are
+    before the reload, return the rollout under way. Without workers there is nobody to wait for."""
     generation = rollout.generation + 1
-    left = {name: number for name, number in rollout.left.items() if name not in joined}
-    left |= dict.fromkeys(gone, generation)
+    left = {name: number for name, number in rollout.left.items() if name not in after}
+    joined = {name: number for name, number in rollout.joined.items() if name in after}
     old = _accepting(workers)
     return replace(
         rollout,
         generation=generation,
         settled=rollout.settled if old else generation,
-        left=left,
+        left=left | dict.fromkeys((before | rollout.unknown) - after, generation),
+        joined=joined | dict.fromkeys(after - before, generation),
         old=old,
         since=now,
         accepting=old,
@@ -85,7 +92,7 @@ def written(
 
 def nobody(rollout: Rollout) -> Rollout:
     """nginx does not run: nobody sends anything, and what it starts with is the file as it is."""
-    return replace(rollout, settled=rollout.generation, left={}, old=frozenset())
+    return replace(rollout, settled=rollout.generation, left={}, joined={}, old=frozenset())
 
 
 def again(rollout: Rollout, now: float) -> Rollout:

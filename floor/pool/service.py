@@ -130,11 +130,11 @@ class Service:
         front = self._front
         nginx = (front.rollout, front.told, front.written)
         acknowledged = {one.name: front.acknowledged(one.name) for one in self._settings.backends}
-        standing = (nginx, acknowledged, front.members, self._outlines(seen))
+        standing = (nginx, acknowledged, front.serving, self._outlines(seen))
         if standing == self._reported and now.monotonic - self._reported_at < STATE_EVERY:
             return
         document = report.compose(
-            now, self._settings.pools, front.members, self._memories, seen, self._decisions, nginx, acknowledged
+            now, self._settings.pools, front.serving, self._memories, seen, self._decisions, nginx, acknowledged
         )
         files.write(paths.POOL_STATE, json.dumps(document) + "\n", owner=mine(), root=self._world.root)
         self._reported, self._reported_at = standing, now.monotonic
@@ -143,7 +143,7 @@ class Service:
         return [(name, one.member, one.reason, seen[name].drains) for name, one in self._decisions.items()]
 
     def _summary(self) -> str:
-        members = self._front.members
+        members = self._front.serving
         parts = []
         for pool in self._settings.pools:
             names = [backend.name for backend in pool.backends]

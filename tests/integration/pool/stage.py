@@ -68,6 +68,11 @@ for name in sys.argv[sys.argv.index("--") + 1:]:
 """
 
 
+# Goals in seconds: on a busy machine a test fails only beyond twice of them.
+OUT, BACK = 3.0, 2.0
+SLACK = 2.0
+
+
 def until(what: Callable[[], Any], seconds: float = 10.0, every: float = 0.02) -> float:
     """Wait until `what` is true and return how long it took; fail if it does not become so."""
     began = time.monotonic()
@@ -144,7 +149,7 @@ class Stage:
         self.reload = self.folder / "reload"
         self.reload.write_text(
             f"#!/bin/sh\nnginx -t -q -c {self.conf} || exit 1\n"
-            f"echo reload >> {self._reloads}\nnginx -c {self.conf} -s reload\n"
+            f"nginx -c {self.conf} -s reload || exit 1\necho reload >> {self._reloads}\n"
         )
         self.reload.chmod(0o755)
         self.settings = self.root / "etc/floor/pool.json"
