@@ -218,6 +218,7 @@ class Proxy:
         for pid in [self.pid, *workers]:  # the master first: it would replace its workers
             os.kill(pid, 9)
         self._process.wait()
+        self.until(lambda: not any(_lives(pid) for pid in workers), "the workers to be gone, and their sockets")
 
     def stop(self) -> None:
         """End nginx and remove the folder."""
@@ -239,6 +240,15 @@ class Proxy:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+def _lives(pid: int) -> bool:
+    """Whether a process still holds anything; one that only waits to be asked for its status does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
 
 
 def _title(pid: str) -> str:

@@ -14,10 +14,10 @@ BOUND = f"timeout {GPU_SECONDS} "
 
 
 def _run(command: tuple[str, ...], folder: Path) -> subprocess.CompletedProcess[str]:
-    """The unit's own command, with a second instead of two minutes, and `folder` first on the PATH."""
+    """The unit's own command, with moments instead of two minutes, and `folder` first on the PATH."""
     shell, flag, script = command
     assert BOUND in script
-    quick = script.replace(BOUND, "timeout 1 ").replace("timeout 20 ", "timeout 0.5 ").replace("sleep 2", "sleep 0.1")
+    quick = script.replace(BOUND, "timeout 0.4 ").replace("timeout 20 ", "timeout 0.2 ").replace("sleep 2", "sleep 0.02")
     env = {"PATH": f"{folder}:/usr/bin:/bin"}
     return subprocess.run([shell, flag, quick], env=env, capture_output=True, text=True, timeout=10)
 
