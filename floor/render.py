@@ -27,6 +27,7 @@ def environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(str(files("floor") / "templates")),
         undefined=StrictUndefined,
+        auto_reload=False,  # templates change with a release only
         autoescape=False,  # noqa: S701 -- no HTML: units and nginx files, each quoted by its own function
         trim_blocks=True,
         lstrip_blocks=True,

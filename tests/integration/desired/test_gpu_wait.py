@@ -17,7 +17,9 @@ def _run(command: tuple[str, ...], folder: Path) -> subprocess.CompletedProcess[
     """The unit's own command, with moments instead of two minutes, and `folder` first on the PATH."""
     shell, flag, script = command
     assert BOUND in script
-    quick = script.replace(BOUND, "timeout 0.4 ").replace("timeout 20 ", "timeout 0.2 ").replace("sleep 2", "sleep 0.02")
+    quick = (
+        script.replace(BOUND, "timeout 0.4 ").replace("timeout 20 ", "timeout 0.2 ").replace("sleep 2", "sleep 0.02")
+    )
     env = {"PATH": f"{folder}:/usr/bin:/bin"}
     return subprocess.run([shell, flag, quick], env=env, capture_output=True, text=True, timeout=10)
 

@@ -11,7 +11,7 @@ from tests import argv
 from tests.unit.render import systemd_reader
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\n\r"))
-NASTY = st.text('%$"\'\\ \t;{}#xnu41h@:', max_size=12)
+NASTY = st.text("%$\"'\\ \t;{}#xnu41h@:", max_size=12)
 
 
 @given(st.lists(WORDS | NASTY))
