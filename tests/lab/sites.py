@@ -16,8 +16,10 @@ PORT = 8080
 MODEL = "flagship"
 
 
-def site(lab: Lab, runtime: str = NATIVE, *, load_time: float = 2, speed: float = 4, extra: str = "") -> str:
-    """A model with a copy on each box of the lab, four requests at once in each; `extra` are more lines of it."""
+def site(
+    lab: Lab, runtime: str = NATIVE, *, load_time: float = 2, speed: float = 4, requests: int = 4, extra: str = ""
+) -> str:
+    """A model with a copy on each box of the lab, `requests` at once in each; `extra` are more lines of it."""
     names = list(lab.boxes)
     boxes = "\n".join(f"  {box.name}: {{host: {box.address}}}" for box in lab.boxes.values())
     return f"""\
@@ -27,7 +29,7 @@ models:
   {MODEL}:
     source: /srv/tiny
     context: 8192
-    max_requests: 4
+    max_requests: {requests}
     utilization: 0.1
     request_time: 60
     start_time: 120
