@@ -28,7 +28,14 @@ def show(names: Sequence[str], run: Run = run) -> dict[str, units.UnitFacts]:
     return units.show(names, ask)
 
 
+WARMER = "floor-warm: "  # the wait beside the engine says that the engine ended, not why
+
+
 def last_line(unit: str, run: Run = run) -> str:
-    """Given a unit, return the last line that it logged, empty where there is none."""
-    result = run(["journalctl", f"--unit={unit}", "--lines=1", "--output=cat", "--no-pager", "--quiet"])
-    return result.out.strip() if result.ok else ""
+    """Given a unit, return the last line that its engine logged, empty where there is none.
+
+    What systemd itself logs of the unit (`Failed to start …`) is left out: it tells nothing that its state does not.
+    """
+    result = run(["journalctl", f"_SYSTEMD_UNIT={unit}", "--lines=10", "--output=cat", "--no-pager", "--quiet"])
+    lines = [line.strip() for line in result.out.splitlines()] if result.ok else []
+    return next((line for line in reversed(lines) if line and not line.startswith(WARMER)), "")

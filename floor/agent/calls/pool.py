@@ -38,6 +38,9 @@ def judge(state: Any, model: str, backend: str, *, member: bool, now: float) -> 
     pool = state["pools"].get(model)
     seen = (pool or {}).get("backends", {}).get(backend, {})
     inside = pool is not None and backend in pool["members"]
+    nginx = state.get("nginx") or {}
+    if member and inside and nginx.get("settled", 0) < nginx.get("generation", 0):
+        return False, "nginx has not taken it in with all its workers yet"
     if member:
         said = f"{seen.get('reason', 'unknown')}: {seen.get('evidence', 'the pool does not know it yet')}"
         return inside, "" if inside else f"not a member: {said}"

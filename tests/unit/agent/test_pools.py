@@ -129,6 +129,15 @@ def test_a_pool_that_does_not_act_is_told_with_the_reason(box: Box) -> None:
     assert (answer["reached"], answer["reason"]) == (False, "still a member")
 
 
+def test_in_is_reached_when_every_worker_of_nginx_knows_it(box: Box) -> None:
+    """The pool decides first, then nginx reloads: until old workers are gone some requests still meet a 503."""
+    write(box, state(A, B) | {"nginx": {"generation": 4, "settled": 3}})
+    box.after[2] = lambda: write(box, state(A, B) | {"nginx": {"generation": 4, "settled": 4}})
+    answer = box.call("pool.wait", epoch=EPOCH, model="flagship", backend=A, member=True, timeout=20)
+    assert answer["reached"] is True
+    assert 2 <= box.time - 1000 < 3
+
+
 GIB = 1024**3
 
 
