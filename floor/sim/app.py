@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,8 +14,8 @@ from floor.sim.refusals import Refusal
 from floor.sim.routes import find
 from floor.sim.simulator import Simulator
 
-# vLLM leaves these out of its http_… families.
 PLAIN = "text/plain; charset=utf-8"
+# vLLM leaves these out of its http_… families.
 UNCOUNTED = ("/metrics", "/health", "/load", "/ping", "/version", "/server_info")
 LOADING = {"message": "Loading model", "type": "unavailable_error", "code": 503}  # llama.cpp's words
 
@@ -42,7 +43,7 @@ class App:
     async def _take(self, exchange: Exchange) -> None:
         """One request of a client, from arrival to whatever became of it."""
         started = self.sim.now()
-        entry = self.sim.journal.open(exchange.method, exchange.path, started)
+        entry = self.sim.journal.open(exchange.method, exchange.path, time.time())
         entry.host = exchange.header(b"host")
         entry.framing = exchange.header(b"transfer-encoding") or exchange.header(b"content-length")
         self.sim.load += 1

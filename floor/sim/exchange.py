@@ -17,8 +17,6 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 # What vLLM's CORS layer adds to every answer it sees.
 VARY: Headers = ((b"vary", b"Origin"),)
-
-
 WRONG_MEDIA = "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed"
 
 
@@ -97,6 +95,11 @@ class Exchange:
         self._left.set()
         if on_leave is not None:
             on_leave()
+
+    @property
+    def has_left(self) -> bool:
+        """Whether the client is known to have left."""
+        return self._left.is_set()
 
     async def left(self) -> None:
         """Wait until the client has left."""

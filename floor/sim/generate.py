@@ -91,7 +91,7 @@ async def _whole(sim: Simulator, exchange: Exchange, generation: Generation, dia
     async for _ in generation.tokens():
         pass
     if generation.outcome == "aborted":
-        raise broken(500)
+        raise Gone if exchange.has_left else broken(500)
     _count_tool_parser(sim, generation.asked, "non_streaming", generation.asked.choices, dialect)
     await exchange.reply(Reply.json(dialect.whole(generation.asked, identity, call_id)))
 

@@ -10,7 +10,10 @@ from typing import Any
 
 @dataclass
 class Entry:
-    """One POST. `outcome`: open, answered, left (the client), cut (by a fault or a shutdown)."""
+    """One POST, which came `at` (unix seconds).
+
+    `outcome`: open, answered, left (the client went, or a stop closed its connection), cut (by a fault).
+    """
 
     number: int
     path: str

@@ -14,7 +14,7 @@ from floor.sim.shapes import Identity, JsonObject, named_event
 
 def decide(content: Mapping[str, Any], settings: Settings, served: tuple[str, ...]) -> Asked:
     """A message request, decided as the chat it amounts to. Raises Refusal."""
-    asked = dict(content)
+    asked = {**content, "n": None}
     if isinstance(content.get("messages"), list) and content.get("system"):
         asked["messages"] = [{"role": "system", "content": content["system"]}, *content["messages"]]
     if isinstance(content.get("tools"), list):

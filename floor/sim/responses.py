@@ -17,7 +17,7 @@ def decide(content: Mapping[str, Any], settings: Settings, served: tuple[str, ..
     given = content.get("input")
     if given is not None:
         asked["messages"] = [{"role": "user", "content": given}] if isinstance(given, str) else given
-    asked["max_tokens"] = content.get("max_output_tokens")
+    asked |= {"max_tokens": content.get("max_output_tokens"), "n": None}
     return decide_chat(asked, settings, served)
 
 

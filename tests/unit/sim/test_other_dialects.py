@@ -91,6 +91,12 @@ def test_a_tool_use_streams_the_same_input() -> None:
     assert json.loads(said) == block["input"]
 
 
+def test_these_have_one_choice_whatever_is_asked() -> None:
+    asked = [{"role": "user", "content": "hi"}]
+    assert messages.decide({"max_tokens": 3, "messages": asked, "n": 2}, SETTINGS, ("flagship",)).choices == 1
+    assert responses.decide({"input": asked, "n": 2}, SETTINGS, ("flagship",)).choices == 1
+
+
 def test_a_named_tool_or_none_can_be_chosen() -> None:
     content = {
         "max_tokens": 30,
