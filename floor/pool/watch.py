@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 import httpx
 
@@ -18,6 +19,13 @@ from . import boxes
 from .memory import UnitSeen
 
 Clock = Callable[[], float]
+
+
+class Ask(Protocol):
+    """How a status port is asked: see `boxes.ask`."""
+
+    def __call__(self, url: str, key: str, *, asked: float, within: float) -> Awaitable[boxes.Status]: ...
+
 
 # Seconds that one look may take, connecting included. A connection attempt is repeated by the kernel after 1 s, so more
 # would not find a box that 0.9 does not; and three looks (one cut off half-way, two without a connection) fit in 3 s.
@@ -98,8 +106,9 @@ class BoxWatch:
         clock: Clock,
         changed: Callable[[], None],
         log: Callable[[str], None],
+        ask: Ask = boxes.ask,
     ) -> None:
-        self._url, self._key, self._interval = url, key, interval
+        self._url, self._key, self._interval, self._ask = url, key, interval, ask
         self._clock, self._changed, self._log = clock, changed, log
         self._said = ""
         self._status: boxes.Status | None = None
@@ -120,7 +129,7 @@ class BoxWatch:
         while True:
             began = self._clock()
             try:
-                status = await boxes.ask(self._url, self._key, asked=began, within=STATUS_TIMEOUT)
+                status = await self._ask(self._url, self._key, asked=began, within=STATUS_TIMEOUT)
             except FloorError as error:
                 self._say(str(error))
             else:
