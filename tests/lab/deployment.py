@@ -8,9 +8,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from tests.lab.box import Box
 from tests.lab.boxes import Lab
 from tests.lab.floor import Floor
-from tests.lab.sites import MODEL, PORT
+from tests.lab.sites import CONTROL, MODEL, PORT
 
 UNIT = f"floor-copy-{MODEL}.service"
 
@@ -50,6 +51,12 @@ def until(what: str, so: Callable[[], bool], seconds: float, every: float = 0.05
         assert waited < seconds, f"{what}: not within {seconds} s"
         time.sleep(every)
     return time.monotonic() - began
+
+
+def fault(box: Box, **order: Any) -> None:
+    """Order a fault of the simulated engine on a box, as `POST /sim/faults` takes it."""
+    words = ["curl", "-sS", "-f", "-d", json.dumps(order), f"http://127.0.0.1:{CONTROL}/sim/faults"]
+    box.run(words)
 
 
 def invocations(lab: Lab) -> dict[str, dict[str, str]]:

@@ -13,6 +13,7 @@ DOCKER = (
     f"options: {OPTIONS}, volumes: ['/opt/floor:/opt/floor:ro']}}"
 )
 PORT = 8080
+CONTROL = 9900  # of the simulated engines, on each box's loopback
 MODEL = "flagship"
 
 
@@ -34,7 +35,7 @@ models:
     request_time: 60
     start_time: 120
     runtime: {runtime}
-    args: {{sim-load-time: {load_time}, sim-speed-factor: {speed}}}
+    args: {{sim-load-time: {load_time}, sim-speed-factor: {speed}, sim-control-port: {CONTROL}}}
     replicas: [{", ".join(names)}]
 {extra}
 proxy: {{boxes: [{", ".join(names)}], listen: {PORT}}}

@@ -9,7 +9,7 @@ import pytest
 
 from tests.lab import faults
 from tests.lab.boxes import Lab
-from tests.lab.deployment import UNIT, chat, pool, set_up, until
+from tests.lab.deployment import UNIT, chat, fault, pool, set_up, until
 from tests.lab.floor import Floor
 from tests.lab.sites import proxy, site
 from tests.load.running import Running
@@ -152,15 +152,19 @@ def test_drain_takes_out_and_undrain_lets_in(floor: Floor) -> None:
 
 
 def test_long_prompts_on_both_copies_empty_no_pool(floor: Floor) -> None:
-    """A prompt that is read for longer than any probe waits is no reason to leave."""
+    """Prompts that are read for longer than any probe waits, an engine that is silent meanwhile: no reason to leave."""
     lab = floor.lab
-    with load(floor, "--tokens", "4", "--words", "3000", "--stream", "no", "--timeout", "60") as running:
+    for box in lab.boxes.values():
+        fault(box, fault="prefill", seconds=6, block=True, times=2)
+    with load(floor, "--tokens", "4", "--words", "500", "--stream", "no", "--timeout", "120") as running:
         seen: set[int] = set()
-        until_then = time.monotonic() + 8
-        while time.monotonic() < until_then:
+        ended = time.monotonic() + 18
+        while time.monotonic() < ended:
             seen.add(len(pool(lab)))
             time.sleep(0.2)
         report = running.stop()
-    print(f"pool sizes seen {seen}: {report}")
+    slowest = max(end - start for start, end in report.requests)
+    print(f"pool sizes seen {seen}, slowest answer after {slowest:.1f} s: {report}")
     assert seen == {2}
+    assert slowest > 6
     assert report.failures == []
