@@ -1,0 +1,178 @@
+"""One backend's loop and one box's: what they keep, when they tell, and when they do not believe themselves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import httpx
+
+from floor.errors import FloorError
+from floor.healthcheck.client import make_client
+from floor.healthcheck.target import Target
+from floor.healthcheck.verdict import Level, Reason
+from floor.pool import boxes
+from floor.pool.memory import UnitSeen
+from floor.pool.watch import LATE, PROBE_TIMEOUT, STATUS_FRESH, BackendWatch, BoxWatch
+
+UNIT = "floor-copy-flagship.service"
+
+
+class Clock:
+    """A clock that goes on by `step` at each look at it, so that no test waits."""
+
+    def __init__(self) -> None:
+        self.now, self.step = 100.0, 0.0
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+
+class Engine:
+    """Answers as an idle vLLM, or does not."""
+
+    def __init__(self) -> None:
+        self.refuses = False
+        self.tokens = 0
+        self.asked: list[str] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.asked.append(request.url.path)
+        if self.refuses:
+            raise httpx.ConnectError("refused", request=request) from ConnectionRefusedError()
+        if request.url.path == "/v1/models":
+            return httpx.Response(200, json={"data": [{"id": "flagship"}]})
+        if request.url.path == "/metrics":
+            lines = {"num_requests_running": 0, "num_requests_waiting": 0, "generation_tokens_total": self.tokens}
+            return httpx.Response(200, text="".join(f"vllm:{name} {value}\n" for name, value in lines.items()))
+        if request.method == "POST":
+            self.tokens += 1
+            return httpx.Response(200, json={"usage": {"completion_tokens": 1}})
+        return httpx.Response(200)
+
+
+def watch(
+    engine: Engine, clock: Clock, script: Callable[[BackendWatch], list[float]]
+) -> tuple[BackendWatch, list[int]]:
+    """Run a watch for as many loops as `script` has steps; each is how far the clock goes on before the next look.
+
+    Return it, and how many looks had been made at each piece of news.
+    """
+    changes: list[int] = []
+
+    async def run() -> BackendWatch:
+        target = Target("flagship@a", "http://192.0.2.11:8000", "flagship", probe_timeout=PROBE_TIMEOUT)
+        async with make_client(httpx.MockTransport(engine)) as client:
+            made = BackendWatch(client, target, 0.001, clock, lambda: changes.append(engine.asked.count("/health")))
+            task = asyncio.create_task(made.run())
+            for seconds in script(made):
+                for _ in range(400):
+                    await asyncio.sleep(0)
+                clock.now += seconds
+                await asyncio.sleep(0.002)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            return made
+
+    return asyncio.run(run()), changes
+
+
+def test_an_idle_backend_is_asked_for_a_token_and_is_proven() -> None:
+    engine = Engine()
+    made, changes = watch(engine, Clock(), lambda _: [0.5] * 6)
+    assert made.verdict is not None
+    assert (made.verdict.level, made.verdict.reason) == (Level.GENERATES, Reason.OK)
+    assert engine.asked.count("/v1/chat/completions") == 1, "one proof is enough for a while"
+    assert len(changes) == 2, "unproven, then ok: the looks after that bring no news"
+
+
+def test_a_new_start_has_to_prove_itself_again() -> None:
+    engine = Engine()
+
+    def script(made: BackendWatch) -> list[float]:
+        asyncio.get_running_loop().call_later(0.01, made.renew)
+        return [0.5] * 12
+
+    watch(engine, Clock(), script)
+    assert engine.asked.count("/v1/chat/completions") == 2
+
+
+def test_looks_that_took_longer_than_they_may_are_this_process_own_fault_unless_it_is_always_late() -> None:
+    engine, clock = Engine(), Clock()
+    engine.refuses = True
+    clock.step = (PROBE_TIMEOUT + LATE) / 4  # the clock is read more than four times in a look
+    made, changes = watch(engine, clock, lambda _: [0.0])
+    assert made.verdict is not None
+    assert made.verdict.reason is Reason.REFUSED
+    assert changes == [4], "three looks in a row were not believed"
+
+
+class Port:
+    """A status port that answers, or says why not."""
+
+    def __init__(self, *answers: str | UnitSeen) -> None:
+        self.answers = list(answers)
+        self.log: list[str] = []
+        self.changes = 0
+
+    async def ask(self, url: str, key: str, *, asked: float, within: float) -> boxes.Status:
+        if not self.answers:
+            await asyncio.sleep(60)
+        answer = self.answers.pop(0)
+        if isinstance(answer, str):
+            raise FloorError(answer)
+        return boxes.Status(asked, {UNIT: answer})
+
+    def changed(self) -> None:
+        self.changes += 1
+
+    def watch(self, clock: Clock) -> BoxWatch:
+        async def run() -> BoxWatch:
+            made = BoxWatch("http://a/status", "key", 0.0, clock, self.changed, self.log.append, self.ask)
+            task = asyncio.create_task(made.run())
+            for _ in range(50):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            return made
+
+        return asyncio.run(run())
+
+
+def unit(active: str, invocation: str = "1") -> UnitSeen:
+    return UnitSeen(UNIT, active, "running", "success", invocation)
+
+
+def test_a_units_state_is_known_and_its_changes_are_told() -> None:
+    port, clock = Port(unit("activating"), unit("activating"), unit("active")), Clock()
+    made = port.watch(clock)
+    assert made.unit(UNIT) == unit("active")
+    assert made.unit("another.service") is None
+    assert port.changes == 2
+
+
+def test_an_answer_is_believed_for_a_while() -> None:
+    port, clock = Port(unit("active")), Clock()
+    made = port.watch(clock)
+    clock.now += STATUS_FRESH
+    assert made.unit(UNIT) == unit("active")
+    clock.now += 0.1
+    assert made.unit(UNIT) is None
+    assert made.answered == 100.0
+
+
+def test_silence_is_said_once_and_its_end_too() -> None:
+    port = Port("http://a/status: no answer", "http://a/status: no answer", unit("active"), unit("active"))
+    made = port.watch(Clock())
+    assert made.unit(UNIT) == unit("active")
+    assert port.log == [
+        "http://a/status: no answer Until then its copies are judged by what they answer themselves.",
+        "http://a/status: answers again",
+    ]
+
+
+def test_a_box_that_never_answered_is_not_known() -> None:
+    made = Port("http://a/status: no answer").watch(Clock())
+    assert made.answered is None
+    assert made.unit(UNIT) is None
