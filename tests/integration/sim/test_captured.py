@@ -154,6 +154,52 @@ def test_the_metrics_page_shows_what_was_done(client: httpx.Client, engine: Simu
     assert [line for line in page.text.splitlines() if line.startswith("# TYPE")] == theirs
 
 
+def counted(client: httpx.Client, *parts: str) -> float:
+    """The sum of the samples whose line has all of `parts`."""
+    lines = client.get("/metrics").text.splitlines()
+    return sum(float(line.split()[-1]) for line in lines if all(part in line for part in parts) and line[0] != "#")
+
+
+def test_requests_are_counted_by_route_method_and_kind_of_status(client: httpx.Client) -> None:
+    """As the captured page counts them: unknown paths as none, probes and the page itself not at all."""
+    good = 'http_requests_total{handler="/v1/models",method="GET",status="2xx"}'
+    none = 'http_requests_total{handler="none",method="GET",status="4xx"}'
+    before = counted(client, good), counted(client, none)
+    client.get("/v1/models")
+    client.get("/nope")
+    client.get("/health")
+    assert (counted(client, good) - before[0], counted(client, none) - before[1]) == (1, 1)
+    assert counted(client, "http_", "/health") == counted(client, "http_", '"/metrics"') == 0
+    size, page = counted(client, "http_response_size_bytes_sum", "/v1/models"), client.get("/v1/models").content
+    assert counted(client, "http_response_size_bytes_sum", "/v1/models") == size + len(page)
+
+
+def test_tool_calls_are_counted(client: httpx.Client) -> None:
+    tool = {"type": "function", "function": {"name": "get_weather"}}
+    family, whole = "vllm:tool_call_parser_invocations_total", 'mode="non_streaming"'
+    before = [counted(client, family, whole, f'outcome="{word}"') for word in ("tool_call", "no_tool_call")]
+    called = client.post("/v1/chat/completions", json=ask("call get_weather", tools=[tool])).json()["choices"][0]
+    answered = client.post("/v1/chat/completions", json=ask("hello", tools=[tool])).json()["choices"][0]
+    assert (called["finish_reason"], called["message"]["tool_calls"][0]["function"]["name"]) == (
+        "tool_calls",
+        "get_weather",
+    )
+    assert answered["message"]["content"]
+    after = [counted(client, family, whole, f'outcome="{word}"') for word in ("tool_call", "no_tool_call")]
+    assert [new - old for new, old in zip(after, before, strict=True)] == [1, 1]
+
+
+def test_a_client_that_left_is_an_abort_in_the_metrics(client: httpx.Client, engine: SimulatedEngine) -> None:
+    aborts = 'vllm:request_success_total{engine="0",finished_reason="abort"'
+    before = counted(client, aborts)
+    engine.fault("slow", rate=1)
+    with pytest.raises(httpx.ReadTimeout):
+        client.post("/v1/chat/completions", json=ask(), timeout=0.2)
+    engine.wait_until(lambda state: state["running"] == 0)
+    assert counted(client, aborts) - before == 1
+    assert counted(client, "vllm:num_requests_running") == 0
+
+
 def test_load_counts_requests_only_when_vllm_would(start: Any, anyone: httpx.Client) -> None:
     tracking = start(args=["--enable-server-load-tracking"])
     assert anyone.get(tracking.url + "/load").json() == {"server_load": 1}

@@ -1,0 +1,39 @@
+"""`floor sim` and `python -m floor.sim` up to the point where an engine would start."""
+
+from __future__ import annotations
+
+import pytest
+
+from floor import sim
+from floor.errors import FloorError
+
+
+def test_help_and_version_go_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    assert sim.run(["serve", "--help"]) == 0
+    assert capsys.readouterr().out.startswith("usage: floor sim [serve] MODEL")
+    assert sim.run(["--version"]) == 0
+    assert capsys.readouterr().out == "0.32.0\n"
+
+
+def test_a_wrong_command_line_ends_with_2_and_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert sim.run(["serve"]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err == "floor sim: no model: write `serve MODEL`, as for vLLM; any name will do\n"
+
+
+def test_what_keeps_an_engine_from_starting_is_one_line_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(settings: object) -> int:
+        raise FloorError("no port")
+
+    monkeypatch.setattr("floor.sim.server.serve", fails)
+    assert sim.run(["serve", "m"]) == 1
+    assert capsys.readouterr().err == "floor sim: no port\n"
+
+
+def test_the_settings_reach_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLOOR_SIM_SEED", "7")
+    monkeypatch.setattr("floor.sim.server.serve", lambda settings: settings.simulation.seed * 6)
+    assert sim.run(["m"]) == 42
