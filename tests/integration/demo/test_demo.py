@@ -63,7 +63,7 @@ def test_the_table_shows_before_while_and_after(shows: Shows) -> None:
     units = [row.split()[2] for row in rows]
     assert pools == ["in", "out", "in"]
     assert units == ["active", "activating", "active"]
-    assert shows["whole"].text.count("proxy active") == 3
+    assert shows["whole"].text.count("3 active") == 3
 
 
 def test_it_is_short_to_read(shows: Shows) -> None:
