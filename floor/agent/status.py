@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import signal
 import sys
 import time
@@ -76,7 +77,8 @@ async def _listen(settings: Settings, port: Port, notifier: Notifier) -> None:
                 port.answer, settings.listen, settings.port, limit=port.head_limit, reuse_address=True
             )
         except OSError as error:
-            words = f"{settings.listen}:{settings.port}: cannot listen yet ({error.strerror}); trying again"
+            why = os.strerror(error.errno) if error.errno else error  # asyncio's own words repeat the address
+            words = f"{settings.listen}:{settings.port}: cannot listen yet ({why}); trying again"
             if words != said:
                 _log(f"floor-agent: {words}")
             said = words

@@ -14,7 +14,7 @@ import h11
 import httpx
 
 _CHUNK = 65536  # bytes read at once
-_HEAD = 65536  # bytes of an answer's head at most, as httpcore has it
+_HEAD = 100 * 1024  # bytes of an answer's head at most, as httpcore has it
 
 
 class Wire(httpx.AsyncBaseTransport):

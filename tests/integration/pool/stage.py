@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from floor.box import drains, paths
 from floor.pool import front, settings
@@ -112,10 +112,13 @@ class Box:
         new.write_text(json.dumps({UNIT: facts}))
         new.rename(self._units)
 
-    def start(self) -> None:
+    @property
+    def argv(self) -> list[str]:
+        return [sys.executable, "-I", "-m", "floor.agent.status", "--root", str(self.root)]
+
+    def start(self, log: IO[bytes] | int = subprocess.DEVNULL) -> None:
         environ = os.environ | {"PATH": f"{self.root}/bin:{os.environ['PATH']}"}
-        argv = [sys.executable, "-I", "-m", "floor.agent.status", "--root", str(self.root)]
-        self._process = subprocess.Popen(argv, env=environ, stderr=subprocess.DEVNULL)
+        self._process = subprocess.Popen(self.argv, env=environ, stderr=log)
 
     def stop(self) -> None:
         if self._process is not None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import time
 
 import httpx
@@ -65,33 +63,9 @@ def test_copies_that_do_not_answer_for_a_while_both_stay(stage: Stage) -> None:
     backends = stage.state()["pools"]["flagship"]["backends"]
     until(lambda: {b["reason"] for b in stage.state()["pools"]["flagship"]["backends"].values()} == {"timed_out"})
     assert [backends[name]["member"] for name in BACKENDS] == [True, True]
-    time.sleep(1)
+    time.sleep(0.5)
     assert stage.members() == [A, B]
     assert stage.reloads() == before
-
-
-def test_a_pool_that_was_stopped_for_a_while_takes_nobody_out(stage: Stage) -> None:
-    """Its own time-outs have all run out when it goes on; that says nothing of the backends."""
-    before = stage.reloads()
-    os.kill(stage.pool_pid, signal.SIGSTOP)
-    time.sleep(2.5)
-    os.kill(stage.pool_pid, signal.SIGCONT)
-    at = time.time()
-    until(lambda: stage.state()["at"] > at + 1)
-    assert stage.members() == [A, B]
-    assert stage.reloads() == before
-
-
-def test_silent_status_ports_change_nothing_for_members(stage: Stage) -> None:
-    for box in stage.boxes.values():
-        box.stop()
-    backends = stage.state()["pools"]["flagship"]["backends"]
-    until(lambda: {b["unit"] for b in stage.state()["pools"]["flagship"]["backends"].values()} == {"unknown"})
-    assert [backends[name]["member"] for name in BACKENDS] == [True, True]
-    for box in stage.boxes.values():
-        box.start()
-    until(lambda: {b["unit"] for b in stage.state()["pools"]["flagship"]["backends"].values()} == {"active"})
-    assert stage.members() == [A, B]
 
 
 def test_every_change_is_an_event_with_its_reason(stage: Stage) -> None:
