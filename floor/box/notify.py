@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import MutableMapping
 
 
 class Notifier:
     """The way to systemd. Without `NOTIFY_SOCKET` (started by hand, or not Type=notify) nothing is sent.
 
-    Given the process's environment and pid. A datagram that systemd does not take is dropped: a service must not stop
-    serving because nobody listens to how it is doing.
+    Given the process's environment and pid. What systemd put into the environment is taken out of it: a child would
+    speak in this process's name, which the journal then complains of. A datagram that systemd does not take is dropped:
+    a service must not stop serving because nobody listens to how it is doing.
     """
 
-    def __init__(self, environ: Mapping[str, str] = os.environ, pid: int | None = None) -> None:
-        self._address = environ.get("NOTIFY_SOCKET", "")
-        self._watched = _seconds(environ, os.getpid() if pid is None else pid)
+    def __init__(self, environ: MutableMapping[str, str] = os.environ, pid: int | None = None) -> None:
+        self._address = environ.pop("NOTIFY_SOCKET", "")
+        allowed, whom = environ.pop("WATCHDOG_USEC", ""), environ.pop("WATCHDOG_PID", "")
+        mine = not whom or whom == str(os.getpid() if pid is None else pid)
+        self._watched = int(allowed) / 1e6 if mine and allowed.isdigit() and int(allowed) > 0 else None
 
     @property
     def watchdog_every(self) -> float | None:
@@ -47,10 +50,3 @@ class Notifier:
                 way.sendto(message.encode(), address)
             except OSError:
                 return  # see the class: nothing to be done, and nothing depends on it
-
-
-def _seconds(environ: Mapping[str, str], pid: int) -> float | None:
-    allowed, whom = environ.get("WATCHDOG_USEC", ""), environ.get("WATCHDOG_PID", "")
-    if not allowed.isdigit() or int(allowed) == 0 or (whom and whom != str(pid)):
-        return None
-    return int(allowed) / 1e6

@@ -41,7 +41,7 @@ def test_an_abstract_address_is_understood() -> None:
 
 @pytest.mark.parametrize("environ", [{}, {"NOTIFY_SOCKET": ""}, {"NOTIFY_SOCKET": "/no/such/socket"}])
 def test_nobody_there_is_no_fault(environ: dict[str, str]) -> None:
-    Notifier(environ).ready("x")
+    Notifier(dict(environ)).ready("x")
 
 
 @pytest.mark.parametrize(
@@ -56,4 +56,10 @@ def test_nobody_there_is_no_fault(environ: dict[str, str]) -> None:
     ],
 )
 def test_signs_of_life_are_due_twice_as_often_as_asked(environ: dict[str, str], every: float | None) -> None:
-    assert Notifier(environ, pid=42).watchdog_every == every
+    assert Notifier(dict(environ), pid=42).watchdog_every == every
+
+
+def test_children_do_not_inherit_it() -> None:
+    environ = {"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "1", "WATCHDOG_PID": "1", "PATH": "/bin"}
+    Notifier(environ)
+    assert environ == {"PATH": "/bin"}
