@@ -63,14 +63,19 @@ async def _serve(wanted: settings.Settings, world: World) -> None:
 
 
 def _key(path: Path | None, root: Path) -> str | None:
-    """Given where a key lies, return it. Raise FloorError if it is not there."""
+    """Given where a key lies, return it. Raise FloorError if it is not there, or is no key."""
     if path is None:
         return None
     place = paths.under(root, path)
     try:
-        return place.read_text().strip()
+        key = place.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
         raise FloorError(f"{place}: the key cannot be read ({error}); `floor deploy` makes it") from error
+    if not key or not key.isascii() or not key.isprintable():
+        raise FloorError(
+            f"{place}: a key is one line of ASCII characters; remove the file, `floor deploy` makes it anew"
+        )
+    return key
 
 
 def _log(text: str) -> None:

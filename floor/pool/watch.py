@@ -13,7 +13,7 @@ from floor.healthcheck.history import History
 from floor.healthcheck.judge import judge, wants_generation, with_generation
 from floor.healthcheck.probe import generate, look
 from floor.healthcheck.target import Target
-from floor.healthcheck.verdict import Verdict
+from floor.healthcheck.verdict import Level, Reason, Verdict
 
 from . import boxes
 from .memory import UnitSeen
@@ -93,6 +93,21 @@ class BackendWatch:
         before, self.verdict = self.verdict, verdict
         if before is None or (before.level, before.reason) != (verdict.level, verdict.reason):
             self._changed()
+
+
+class Unaskable:
+    """In the place of a watch, for a backend that this version cannot ask: it is out, and the others are served."""
+
+    def __init__(self, backend: str, url: str, why: str, now: float) -> None:
+        self.verdict: Verdict | None = Verdict(
+            backend, url, Level.DOWN, Reason.NOT_AN_ENGINE, f"cannot be asked: {why}", None, None, None, now
+        )
+
+    def renew(self) -> None:
+        """Nothing was proven."""
+
+    async def run(self) -> None:
+        """Nothing is asked."""
 
 
 class BoxWatch:

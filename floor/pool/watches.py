@@ -5,20 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from floor.errors import FloorError
 from floor.healthcheck.client import make_client
 from floor.healthcheck.target import Target
 
 from .memory import Seen
 from .settings import Backend, Settings
-from .watch import PROBE_TIMEOUT, BackendWatch, BoxWatch, Clock
+from .watch import PROBE_TIMEOUT, BackendWatch, BoxWatch, Clock, Unaskable
 from .wire import Wire
 
 
 class Watches:
-    """Given the settings and keys, a monotonic clock, what to call at news and where to log, watch everything.
-
-    Raise FloorError for a backend that cannot be asked (its URL, dialect or key).
-    """
+    """Given the settings and keys, a monotonic clock, what to call at news and where to log, watch everything."""
 
     def __init__(
         self,
@@ -72,15 +70,18 @@ class Watches:
     def _box(self, backend: Backend) -> BoxWatch | None:
         return None if backend.status_url is None else self._boxes[backend.status_url]
 
-    def _watch(self, backend: Backend, model: str, key: str | None) -> BackendWatch:
-        target = Target(
-            name=backend.name,
-            url=backend.url,
-            model=model,
-            dialect=backend.dialect,
-            key=key,
-            stall=backend.stall,
-            probe_timeout=PROBE_TIMEOUT,
-            min_speed=backend.min_speed,
-        )
+    def _watch(self, backend: Backend, model: str, key: str | None) -> BackendWatch | Unaskable:
+        try:
+            target = Target(
+                name=backend.name,
+                url=backend.url,
+                model=model,
+                dialect=backend.dialect,
+                key=key,
+                stall=backend.stall,
+                probe_timeout=PROBE_TIMEOUT,
+                min_speed=backend.min_speed,
+            )
+        except FloorError as error:
+            return Unaskable(backend.name, backend.url, str(error), self._clock())
         return BackendWatch(self._client, target, self._interval, self._clock, self._changed)

@@ -43,12 +43,6 @@ def settings(change: dict[str, Any]) -> Callable[[Path], object]:
     return lambda root: paths.under(root, paths.POOL_SETTINGS).write_text(json.dumps(pool_json() | change))
 
 
-def backend(**change: Any) -> Callable[[Path], object]:
-    document = pool_json()
-    document["pools"][0]["backends"][0] |= change
-    return lambda root: paths.under(root, paths.POOL_SETTINGS).write_text(json.dumps(document))
-
-
 WRONG = {
     "settings are missing": (lambda root: paths.under(root, paths.POOL_SETTINGS).unlink(), "pool.json: cannot be read"),
     "settings are wrong": (
@@ -61,10 +55,8 @@ WRONG = {
     ),
     "a key is no key": (
         lambda root: paths.under(root, paths.ENGINE_KEY).write_text("a b\nc"),
-        "flagship@a: the engine key must be one line",
+        "engine.key: a key is one line of ASCII characters; remove the file",
     ),
-    "an engine is unknown": (backend(dialect="tgi"), "unknown dialect 'tgi'; known: "),
-    "an address is no URL": (backend(url="ftp://x"), "'ftp://x': not an engine's address"),
     "the members file is none": (
         lambda root: paths.under(root, paths.MEMBERS).mkdir(parents=True),
         "members.conf: cannot be read",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 import httpx
+import pytest
 
 from floor.errors import FloorError
 from floor.healthcheck.client import make_client
@@ -14,6 +15,8 @@ from floor.healthcheck.verdict import Level, Reason
 from floor.pool import boxes
 from floor.pool.memory import UnitSeen
 from floor.pool.watch import LATE, PROBE_TIMEOUT, STATUS_FRESH, BackendWatch, BoxWatch
+from floor.pool.watches import Watches
+from tests.unit.pool.documents import backend, settings
 
 UNIT = "floor-copy-flagship.service"
 
@@ -53,7 +56,7 @@ class Engine:
 
 
 def watch(
-    engine: Engine, clock: Clock, script: Callable[[BackendWatch], list[float]]
+    engine: Engine, clock: Clock, script: Callable[[BackendWatch], Iterable[float]]
 ) -> tuple[BackendWatch, list[int]]:
     """Run a watch for as many loops as `script` has steps; each is how far the clock goes on before the next look.
 
@@ -90,9 +93,10 @@ def test_an_idle_backend_is_asked_for_a_token_and_is_proven() -> None:
 def test_a_new_start_has_to_prove_itself_again() -> None:
     engine = Engine()
 
-    def script(made: BackendWatch) -> list[float]:
-        asyncio.get_running_loop().call_later(0.01, made.renew)
-        return [0.5] * 12
+    def script(made: BackendWatch) -> Iterator[float]:
+        yield from [0.5] * 6
+        made.renew()
+        yield from [0.5] * 6
 
     watch(engine, Clock(), script)
     assert engine.asked.count("/v1/chat/completions") == 2
@@ -106,6 +110,24 @@ def test_looks_that_took_longer_than_they_may_are_this_process_own_fault_unless_
     assert made.verdict is not None
     assert made.verdict.reason is Reason.REFUSED
     assert changes == [4], "three looks in a row were not believed"
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"dialect": "tgi"}, "unknown dialect 'tgi'; known: "),
+        ({"url": "ftp://x"}, "'ftp://x': not an engine's address"),
+    ],
+    ids=["dialect", "url"],
+)
+def test_a_backend_that_cannot_be_asked_is_out_and_says_why(change: dict[str, str], why: str) -> None:
+    given = settings(backend("flagship@a", "192.0.2.11"), backend("flagship@mac", "192.0.2.20", unit=None) | change)
+    watches = Watches(given, "key", "key", lambda: 7.0, lambda: None, lambda _: None)
+    fine, odd = (watches.seen(one, ()).verdict for one in given.backends)
+    assert fine is None, "not looked at yet"
+    assert odd is not None
+    assert (odd.level, odd.reason, odd.at) == (Level.DOWN, Reason.NOT_AN_ENGINE, 7.0)
+    assert odd.evidence.startswith(f"cannot be asked: {why}")
 
 
 class Port:
