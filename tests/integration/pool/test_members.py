@@ -33,7 +33,8 @@ def test_a_killed_engine_is_out_within_three_seconds_and_back_when_its_unit_is_w
 def test_with_nobody_in_clients_get_503_with_retry_after_until_the_first_copy_is_warm(stage: Stage) -> None:
     for name in BACKENDS:
         stage.boxes[name[-1]].unit("activating", "run-3", "start-post")
-    stage.await_members()
+    for name in BACKENDS:
+        stage.await_acknowledged(name)
     answer = chat(stage)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "3")
     stage.boxes["b"].unit("active", "run-3")
