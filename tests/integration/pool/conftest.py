@@ -1,4 +1,4 @@
-"""One proxy box for the tests of a module; each test finds both copies in, whatever the one before left behind."""
+"""One proxy box for all tests here; each test finds both copies in, whatever the one before left behind."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.integration.pool.stage import BACKENDS, Stage
 _RUNS = itertools.count(100)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def whole_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with Stage(tmp_path_factory.mktemp("stage")) as made:
         yield made
