@@ -7,6 +7,7 @@ import sys
 
 from floor.errors import FloorError
 
+FAILED = 1
 INTERRUPTED = 130
 USAGE = 2
 HEALTH_UNKNOWN = 3  # `floor health` follows monitoring plugins, where 2 says critical
@@ -19,15 +20,11 @@ def main() -> None:
 
 def run(argv: list[str]) -> int:
     """Given the words after `floor`, run them and return the exit code. No exception leaves it."""
-    code = _run(argv)
-    return HEALTH_UNKNOWN if code == 2 and argv[:1] == ["health"] else code  # click's usage error
-
-
-def _run(argv: list[str]) -> int:
     import typer
 
     from floor.cli.app import app
 
+    health = argv[:1] == ["health"]
     try:
         code = app(argv, standalone_mode=False)
     except typer.Exit as error:
@@ -37,23 +34,30 @@ def _run(argv: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _tell("interrupted; the same command goes on where this one stopped", INTERRUPTED)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left: nothing more to say to it
-        return 1
+        return _unread()
+    except SystemExit as error:  # click's own answer to a reader that left
+        return error.code if isinstance(error.code, int) else FAILED
     except Exception as error:
-        return _unexpected(error)
+        return _unexpected(error, HEALTH_UNKNOWN if health else USAGE)
     return int(code or 0)
 
 
-def _unexpected(error: Exception) -> int:
+def _unread() -> int:
+    """The reader left: nothing more to say to it, and nothing to be flushed at the end either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return FAILED
+
+
+def _unexpected(error: Exception, usage: int) -> int:
     """A usage error says so itself; anything else is our defect, told without a traceback."""
     show = getattr(error, "show", None)  # typer carries a click of its own and does not export its exceptions
     if callable(show):
         show()
-        return int(getattr(error, "exit_code", USAGE))
+        return usage
     if os.environ.get("FLOOR_DEBUG"):
         raise error
     what = f"{type(error).__name__}: {error}"
-    return _tell(f"error: this is a defect of floor: {what}\n  FLOOR_DEBUG=1 shows where; please report it", 1)
+    return _tell(f"error: this is a defect of floor: {what}\n  FLOOR_DEBUG=1 shows where; please report it", FAILED)
 
 
 def _tell(line: str, code: int) -> int:

@@ -6,10 +6,12 @@ from typing import Annotated
 
 import typer
 
-from floor.cli.options import DEFAULT, ConfigPath, Force, load, open_site, say
+from floor.cli.options import DEFAULT, ConfigPath, Force, ask, load, open_site, say
+from floor.cli.screen import Screen
 
 BoxName = Annotated[str, typer.Argument(help="A box of floor.yaml.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+DECLINED = 1
 
 
 def setup(box: BoxName, config: ConfigPath = DEFAULT, yes: Yes = False) -> None:
@@ -18,9 +20,11 @@ def setup(box: BoxName, config: ConfigPath = DEFAULT, yes: Yes = False) -> None:
     Works from a bare Debian or Ubuntu with sshd and python3. Says what it will do and asks before doing it.
     """
     from floor.apply import setup as operation
-    from floor.operations.managed import destination
+    from floor.operations.removal import destination
 
-    operation.setup(box, destination(load(config).config, box), yes=yes, say=say, ask=_ask)
+    prepared = operation.setup(box, destination(load(config).config, box), yes=yes, say=say, ask=ask)
+    if not prepared.done:
+        raise typer.Exit(DECLINED)
 
 
 def remove(
@@ -30,19 +34,16 @@ def remove(
     force: Force = False,
     purge: Annotated[bool, typer.Option("--purge", help="Also remove histories and records.")] = False,
 ) -> None:
-    """Take everything of floor's from a box. Weights and images stay.
+    """Drain and stop what runs on a box, then take everything of floor's from it. Weights and images stay.
 
     Refuses while the box holds the last serving copy of a model, unless --force accepts the outage.
     """
-    from floor.apply import setup as operation
-    from floor.operations.managed import destination, refuse_last_copy
+    from floor.operations.removal import remove as run
 
-    loaded = load(config)
-    target = destination(loaded.config, box)
-    if not force:
-        refuse_last_copy(open_site(config), box)
-    operation.remove(box, target, yes=yes, purge=purge, say=say, ask=_ask)
-
-
-def _ask(question: str) -> bool:
-    return typer.confirm(question, default=False, err=True)
+    screen = Screen()
+    try:
+        done = run(open_site(config), box, screen.say, screen.progress, ask, yes=yes, purge=purge, force=force)
+    finally:
+        screen.clear()
+    if not done:
+        raise typer.Exit(DECLINED)

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from floor.cli.options import DEFAULT, ConfigPath, DryRun, Force, Json, end_progress, open_site, progress, say, warn
+from floor.cli.options import DEFAULT, ConfigPath, DryRun, Force, Json, open_site, say, warn
+from floor.cli.screen import Screen
 
 if TYPE_CHECKING:
-    from floor.operations.change import Change
-    from floor.plan.aim import Aim
-    from floor.plan.steps import Plan
+    from floor.operations.outcome import Outcome
 
-PENDING = 3
+FAILED, PENDING = 1, 3
 
 
 def deploy(
@@ -31,26 +30,15 @@ def deploy(
 
     Run again it goes on where it stopped, or prints `nothing to do`.
     """
-    from floor.operations import checks
-    from floor.operations.deploy import deployment, install_releases, refuse_older
+    from floor.operations.deploy import deploy as run
 
-    site = open_site(config)
+    site, screen = open_site(config), Screen(beside=as_json)
     warn(site.loaded)
-    carried = install_releases(site, say, dry_run=dry_run)
-    if dry_run and carried:
-        show_carried(carried, as_json=as_json)
-        raise typer.Exit(PENDING)
-    change = deployment(site, mode, say, progress, force=force)
-    aim, plan = change.look()
-    if not roll_back:
-        refuse_older(aim, site)
-    if not carry_out(change, aim, plan, dry_run=dry_run, as_json=as_json):
-        raise typer.Exit(1 if aim.absent else 0)  # a box that does not answer is not as wanted
-    findings = checks.verify(site)
-    for finding in findings:
-        say(f"{'ok' if finding.ok else 'FAILED'}  {finding.where}: {finding.what}")
-    if aim.absent or not all(finding.ok for finding in findings):
-        raise typer.Exit(1)
+    try:
+        outcome = run(site, mode, screen.say, screen.progress, dry_run=dry_run, force=force, roll_back=roll_back)
+    finally:
+        screen.clear()
+    _finish(outcome, dry_run=dry_run, as_json=as_json)
 
 
 def restart(
@@ -64,45 +52,23 @@ def restart(
 
     Refuses to take the last serving copy of a model unless --force accepts the outage.
     """
-    from floor.operations.restart import restart as restart_copies
+    from floor.operations.restart import restart as run
 
-    change = restart_copies(open_site(config), backends or [], say, progress, force=force)
-    aim, plan = change.look()
-    carry_out(change, aim, plan, dry_run=dry_run, as_json=as_json)
-
-
-def carry_out(change: Change, aim: Aim, plan: Plan, *, dry_run: bool, as_json: bool) -> bool:
-    """Show or run a plan. Return whether anything was changed. Exit 3 where a dry run finds something to do."""
-    from floor.plan import show
-
-    if as_json:
-        say(json.dumps(show.as_json(plan), indent=1))
-    if not plan:
-        if not as_json:
-            for note in plan.notes:
-                say(f"note: {note}")
-            say("nothing to do")
-        return False
-    if dry_run:
-        if not as_json:
-            for line in show.lines(plan):
-                say(line)
-        raise typer.Exit(PENDING)
-    for note in plan.notes:
-        say(f"note: {note}")
+    site, screen = open_site(config), Screen(beside=as_json)
     try:
-        change.run(aim, plan)
+        outcome = run(site, backends or [], screen.say, screen.progress, dry_run=dry_run, force=force)
     finally:
-        end_progress()
-    say("done")
-    return True
+        screen.clear()
+    _finish(outcome, dry_run=dry_run, as_json=as_json)
 
 
-def show_carried(carried: list[str], *, as_json: bool) -> None:
-    """What a dry run says where the boxes run another release: the rest can only be told after that."""
+def _finish(outcome: Outcome, *, dry_run: bool, as_json: bool) -> None:
     if as_json:
-        say(json.dumps({"stages": [], "notes": carried}, indent=1))
-        return
-    for line in carried:
-        say(line)
-    say("the rest is planned by the new release, once it is there")
+        say(json.dumps(outcome.as_json(), indent=1))
+    elif dry_run or not outcome.changed:
+        for line in outcome.lines():
+            say(line)
+    if dry_run and outcome.pending:
+        raise typer.Exit(PENDING)
+    if not outcome.complete:
+        raise typer.Exit(FAILED)

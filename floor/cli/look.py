@@ -9,8 +9,7 @@ import typer
 
 from floor.cli.options import DEFAULT, ConfigPath, Json, open_site, say
 
-OK, WARNING, CRITICAL, UNKNOWN = 0, 1, 2, 3
-PASSING = frozenset({"slow", "degraded", "prefilling", "loading", "unproven"})
+UNKNOWN = 3  # of monitoring plugins: nobody can tell
 
 
 def status(config: ConfigPath = DEFAULT, as_json: Json = False) -> None:
@@ -33,10 +32,10 @@ def health(config: ConfigPath = DEFAULT, as_json: Json = False) -> None:
     Exit codes are those of monitoring plugins: 0 ok, 1 warning, 2 critical, 3 unknown.
     """
     from floor.errors import FloorError
-    from floor.operations.checks import verdicts
+    from floor.operations import checks
 
     try:
-        found = verdicts(open_site(config))
+        found = checks.verdicts(open_site(config))
     except FloorError as error:
         typer.echo(f"UNKNOWN {error}", err=True)
         raise typer.Exit(UNKNOWN) from error
@@ -44,20 +43,8 @@ def health(config: ConfigPath = DEFAULT, as_json: Json = False) -> None:
         say(json.dumps(found, indent=1))
     else:
         for verdict in found:
-            say(f"{_word(verdict)} {verdict['backend']}: {verdict['evidence']}")
-    raise typer.Exit(max((_code(verdict) for verdict in found), default=UNKNOWN))
-
-
-def _code(verdict: dict[str, object]) -> int:
-    if verdict["healthy"]:
-        return OK
-    if verdict["reason"] == "unknown":
-        return UNKNOWN
-    return WARNING if str(verdict["reason"]).lower() in PASSING else CRITICAL
-
-
-def _word(verdict: dict[str, object]) -> str:
-    return ("OK", "WARNING", "CRITICAL", "UNKNOWN")[_code(verdict)]
+            say(f"{verdict['state']} {verdict['backend']}: {verdict['evidence']}")
+    raise typer.Exit(checks.exit_code(found))
 
 
 def verify(config: ConfigPath = DEFAULT, as_json: Json = False) -> None:
@@ -69,13 +56,15 @@ def verify(config: ConfigPath = DEFAULT, as_json: Json = False) -> None:
         say(json.dumps([vars(finding) for finding in findings], indent=1))
     else:
         for finding in findings:
-            say(f"{'ok' if finding.ok else 'FAILED'}  {finding.where}: {finding.what}")
+            say(finding.line)
     if not all(finding.ok for finding in findings):
         raise typer.Exit(1)
 
 
 def logs(
-    names: Annotated[list[str] | None, typer.Argument(help="Backends, boxes, models, `proxy` or `pool`.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Backends, boxes, models, `proxy`, `pool` or `agent`.")
+    ] = None,
     config: ConfigPath = DEFAULT,
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="How many of the last lines.")] = 50,
     since: Annotated[str | None, typer.Option(help="As journalctl takes it, such as '10 min ago'.")] = None,
@@ -93,7 +82,11 @@ def events(
     as_json: Json = False,
 ) -> None:
     """Print what floor saw and did, of every box, in the order of their clocks."""
+    from floor.errors import BoxError
     from floor.operations.logs import events as read
 
-    for event in read(open_site(config), lines):
+    found, failed = read(open_site(config), lines)
+    for event in found:
         say(json.dumps(event) if as_json else f"{event['when']}  {event['box']}: {event['who']}: {event['text']}")
+    if failed:
+        raise BoxError("\n".join(failed))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -50,19 +49,13 @@ def say(line: str) -> None:
     typer.echo(line)
 
 
-def progress(line: str) -> None:
-    """A line that only a person at a terminal wants: it overwrites the one before."""
-    if sys.stderr.isatty():
-        typer.echo(f"\r\x1b[K{line[: terminal_width() - 1]}", err=True, nl=False)
+def ask(question: str) -> bool:
+    """Ask the person; no is the default. Raise UsageError where nobody is there to answer."""
+    from floor.errors import UsageError
 
-
-def end_progress() -> None:
-    """Leave the line that `progress` wrote."""
-    if sys.stderr.isatty():
-        typer.echo("\r\x1b[K", err=True, nl=False)
-
-
-def terminal_width() -> int:
-    import shutil
-
-    return shutil.get_terminal_size().columns
+    try:
+        return typer.confirm(question, default=False, err=True)
+    except typer.Abort as abort:
+        if isinstance(abort.__context__, EOFError):
+            raise UsageError(f"{question} nobody is there to answer; add --yes") from abort
+        raise

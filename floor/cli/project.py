@@ -16,12 +16,9 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
 ) -> None:
     """Write a commented floor.yaml, filled in from what this machine shows: memory, GPUs, addresses, engines."""
-    from floor.errors import RefusedError
     from floor.operations.init import write
 
-    if path.exists() and not force:
-        raise RefusedError(f"{path} is there already; write another one (floor init OTHER.yaml), or add --force")
-    say(write(path))
+    say(write(path, force=force))
 
 
 def check(config: ConfigPath = DEFAULT, as_json: Json = False) -> None:

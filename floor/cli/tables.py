@@ -6,25 +6,37 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 GIB = 1 << 30
+PIPED = 400  # columns where nobody looks at a terminal: a line a row, for grep
 SERVICES = {"floor-proxy.service": "proxy", "floor-pool.service": "pool", "floor-agent.service": "agent"}
 
 
-def status_table(found: dict[str, Any]) -> None:
+def status_table(found: dict[str, Any], console: Console | None = None) -> None:
     """Given what operations.status returns, print boxes, backends and warnings."""
-    console = Console(soft_wrap=False)
+    console = console or Console()
+    if not console.is_terminal:
+        console.width = PIPED
     console.print(_boxes(found["boxes"]))
     console.print(_backends(found["backends"]))
     for warning in found["warnings"]:
-        console.print(f"! {warning}", style="yellow", highlight=False)
+        console.print(Text(f"! {warning}", "yellow"), soft_wrap=True)
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in columns:
+        # names are what people copy from here: only the reasons are broken over lines
+        table.add_column(column, overflow="fold", no_wrap=column != "why", ratio=1 if column == "why" else None)
+    return table
 
 
 def _boxes(boxes: dict[str, Any]) -> Table:
-    table = Table("box", "mode", "memory left", "services", "release", box=None, pad_edge=False, header_style="bold")
+    table = _table("box", "mode", "memory left", "services", "release")
     for name, box in boxes.items():
         if "error" in box:
-            table.add_row(name, "[red]does not answer[/red]", "", "", "")
+            table.add_row(name, Text("does not answer", "red"), "", "", "")
             continue
         if not box["managed"]:
             table.add_row(name, "not managed", "", "", "")
@@ -35,13 +47,13 @@ def _boxes(boxes: dict[str, Any]) -> Table:
     return table
 
 
-def _services(units: dict[str, Any]) -> str:
+def _services(units: dict[str, Any]) -> Text:
     """Named are those that do not run; there is no news in the others."""
     states = {SERVICES[unit]: seen["active"] for unit, seen in units.items() if unit in SERVICES}
-    down = [f"[red]{name} {state}[/red]" for name, state in sorted(states.items()) if state != "active"]
+    down = [f"{name} {state}" for name, state in sorted(states.items()) if state != "active"]
     if not states:
-        return "none yet"
-    return ", ".join(down) or f"{len(states)} active"
+        return Text("none yet")
+    return Text(", ".join(down), "red") if down else Text(f"{len(states)} active")
 
 
 def _memory(memory: dict[str, Any] | None) -> str:
@@ -52,23 +64,25 @@ def _memory(memory: dict[str, Any] | None) -> str:
 
 
 def _backends(backends: list[dict[str, Any]]) -> Table:
-    table = Table("backend", "pool", "unit", "running", "waiting", "why", box=None, pad_edge=False, header_style="bold")
+    table = _table("backend", "pool", "unit", "running", "waiting", "why")
     for entry in backends:
-        inside = [box for box, member in entry["member"].items() if member]
-        if len(inside) == len(entry["member"]) and inside:
-            pool = "[green]in[/green]"
-        elif inside:
-            pool = f"[yellow]in {', '.join(inside)} only[/yellow]"
-        else:
-            pool = "[red]out[/red]"
-        why = (
-            f"drained by {', '.join(entry['drains'])}"
-            if entry["drains"]
-            else entry["evidence"] or entry["reason"] or ""
-        )
         unit = entry["unit"] or ("" if entry["managed"] else "not managed")
-        table.add_row(entry["backend"], pool, unit, _count(entry["running"]), _count(entry["waiting"]), why)
+        row = (Text(entry["backend"]), _pool(entry["member"]), unit, _count(entry["running"]), _count(entry["waiting"]))
+        table.add_row(*row, Text(_why(entry)))
     return table
+
+
+def _pool(member: dict[str, bool]) -> Text:
+    inside = [box for box, is_in in member.items() if is_in]
+    if inside and len(inside) == len(member):
+        return Text("in", "green")
+    return Text(f"in on {', '.join(inside)} only", "yellow") if inside else Text("out", "red")
+
+
+def _why(entry: dict[str, Any]) -> str:
+    if entry["drains"]:
+        return f"drained by {', '.join(entry['drains'])}"
+    return str(entry["evidence"] or entry["reason"] or "")
 
 
 def _count(number: int | None) -> str:

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
 from floor.errors import FloorError, RefusedError
+from floor.operations import caller
 from floor.operations.execute import Execution
-from floor.operations.lease import Lease, caller
-from floor.operations.nginx import nginx_refusals
+from floor.operations.lease import Lease
 from floor.operations.site import Site
-from floor.plan import preflight
 from floor.plan.aim import Aim
 from floor.plan.steps import Plan, Stage
 
-ROUNDS = 200  # far beyond any plan; a loop that ends there is a defect and says so
+SAME = 3  # how often one and the same stage may come up: more, and what it does is not what is looked at
 
 
 @dataclass
 class Change:
-    """One changing verb. `planner` is pure and plans from what is seen, so that any interruption can be resumed."""
+    """One changing verb. `planner` is pure and plans from what is seen, so that any interruption can be resumed.
+
+    `problems` returns what would make it fail halfway, a line each. `force` accepts that a model is away for a while.
+    """
 
     verb: str
     site: Site
@@ -32,62 +34,71 @@ class Change:
     progress: Callable[[str], None]
     target: Any = None
     force: bool = False
-    checks: bool = True
+    problems: Callable[[Aim], list[str]] = lambda _: []
 
     def look(self) -> tuple[Aim, Plan]:
         """Observe, and plan from that."""
-        who = caller()
-        aim = dataclasses.replace(self.site.observe(self.mode), holder=f"{self.verb} by {who['user']}@{who['host']}")
+        return self._look(self.site.boxes)
+
+    def _look(self, boxes: Collection[str]) -> tuple[Aim, Plan]:
+        aim = dataclasses.replace(self.site.observe(self.mode), holder=f"{self.verb} by {caller.name()}")
+        late = {box: f"{box}: answers only now; run the same command again" for box in aim.seen if box not in boxes}
+        seen = {box: seen for box, seen in aim.seen.items() if box not in late}
+        aim = dataclasses.replace(aim, seen=seen, absent={**aim.absent, **late})
         return aim, self.planner(aim)
 
-    def run(self, aim: Aim, plan: Plan) -> None:
-        """Carry out `plan`, which was made from `aim`, and all that turns out to be left after it.
+    def run(self, aim: Aim, plan: Plan) -> Aim:
+        """Carry out `plan`, which was made from `aim`, and all that turns out to be left after it. Return what was seen
+        at the end.
 
         Raise RefusedError where the last serving copy would be taken and `force` is not given, BusyError where
         somebody else holds the boxes, FloorError with where it stopped and why.
         """
-        self._refuse_outage(plan)
-        self._preflight(aim)
+        self.refuse_outage(plan)
+        if found := self.problems(aim):
+            raise FloorError("nothing was changed:\n" + "\n".join(f"  {line}" for line in found))
         text = hashlib.sha256(self.site.loaded.text.encode()).hexdigest()
         with Lease(self.site, aim.seen, self.verb, self.target, text) as lease:
             try:
-                self._converge(Execution(self.site, lease, self.say, self.progress))
+                last = self._converge(Execution(self.site, lease, self.say, self.progress), aim.seen)
             except KeyboardInterrupt:
                 lease.state = "interrupted"
                 raise
             lease.state = "done"
+        return last
 
-    def _converge(self, execution: Execution) -> None:
-        before: Stage | None = None
-        for _ in range(ROUNDS):
-            _, plan = self.look()
+    def _converge(self, execution: Execution, boxes: Collection[str]) -> Aim:
+        """`boxes` are those that take part: one that answers only now holds no epoch and stays as it is."""
+        done: list[Stage] = []
+        while True:
+            aim, plan = self._look(boxes)
             if not plan:
-                return
+                return aim
             now = plan.stages[0]
-            if now == before:
+            if done.count(now) >= SAME or (done and done[-1] == now):
                 raise FloorError(_stuck(now))
-            self._refuse_outage(Plan((now,)))
+            self.refuse_outage(Plan((now,)))
             execution.stage(now)
-            before = now
-        raise FloorError(f"still not as wanted after {ROUNDS} stages; this is a defect of floor, please report it")
+            done.append(now)
 
-    def _refuse_outage(self, plan: Plan) -> None:
-        if plan.outage and not self.force:
-            models = ", ".join(plan.outage)
-            raise RefusedError(
-                f"this takes the last serving copy of {models}: nobody answers for it until the new one is warm; "
+    def refuse_outage(self, plan: Plan) -> None:
+        """Raise RefusedError where `plan` takes the last serving copy of a model and `force` is not given."""
+        if self.force or not plan.outage:
+            return
+        gone = [model for model in plan.outage if model not in self.site.loaded.config.models]
+        away = [model for model in plan.outage if model not in gone]
+        found = []
+        if away:
+            found.append(
+                f"this takes the last serving copy of {', '.join(away)}: nobody answers for it until another is warm; "
                 "add a second copy, or accept the outage with --force"
             )
-
-    def _preflight(self, aim: Aim) -> None:
-        if not self.checks:
-            return
-        found = preflight.problems(aim)
-        for seen in aim.proxies:
-            if seen.facts.get("nginx"):  # where it is missing, that has been named already
-                found += nginx_refusals(self.site, aim.wanted[seen.box])
-        if found:
-            raise FloorError("nothing was changed:\n" + "\n".join(f"  {line}" for line in found))
+        if gone:
+            found.append(
+                f"floor.yaml no longer has {', '.join(gone)}, which serves now: who asks for it gets no answer any "
+                "more; accept that with --force"
+            )
+        raise RefusedError("\n".join(found))
 
 
 def _stuck(stage: Stage) -> str:

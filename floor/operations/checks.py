@@ -1,14 +1,23 @@
-"""`floor health` and `floor verify`: each backend asked directly by its own box, and the proxies through the front."""
+"""`floor health` and `floor verify`: each backend asked directly from a proxy box, and a chat through each proxy."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from floor.apply.transport import UnreachableError
 from floor.config.hosts import netloc
 from floor.config.model import ResolvedCopy
 from floor.errors import BoxError
+from floor.healthcheck.report import State
 from floor.operations.site import Site
+from floor.plan import holders
+from floor.plan.seen import Seen, parse
+
+# the worst last: a copy that is known to be down weighs more than one that nobody could ask
+GRAVITY = (State.OK, State.UNKNOWN, State.WARNING, State.CRITICAL)
 
 
 @dataclass(frozen=True)
@@ -19,17 +28,18 @@ class Finding:
     where: str
     what: str
 
+    @property
+    def line(self) -> str:
+        return f"{'ok' if self.ok else 'FAILED'}  {self.where}: {self.what}"
+
 
 def check_params(site: Site, copy: ResolvedCopy) -> dict[str, Any]:
     """Given a copy, return what the agent calls engine.check and engine.idle take."""
     config = site.loaded.config
-    url = (
-        copy.url
-        or f"http://{netloc(site.resolve(config.boxes[copy.box].host) or config.boxes[copy.box].host, copy.port)}"
-    )
+    host = config.boxes[copy.box].host
     return {
         "backend": copy.backend,
-        "url": url,
+        "url": copy.url or f"http://{netloc(site.resolve(host) or host, copy.port)}",
         "model": copy.model,
         "dialect": copy.engine,
         "key": copy.key,
@@ -39,46 +49,87 @@ def check_params(site: Site, copy: ResolvedCopy) -> dict[str, Any]:
 
 
 def verdicts(site: Site) -> list[dict[str, Any]]:
-    """Every backend's verdict as JSON: {backend, url, level, reason, evidence, latency, running, waiting, healthy}.
+    """Every backend's verdict as `floor.healthcheck.report.document` writes it, in the config's order.
 
-    Each is asked by a proxy box, which is who has to reach it; one that cannot be asked has reason `unknown`.
+    Each is asked by a proxy box, which is who has to reach it, by the next one where that does not answer. One that
+    cannot be asked has state UNKNOWN, reason `unknown`, and why in `evidence`.
     """
     config = site.loaded.config
-    found = []
-    for copy in [copy for model in config.models for copy in config.copies(model)]:
-        asker = next((box for box in config.proxy.boxes if box in site.boxes), copy.box)
-        try:
-            found.append(site.boxes[asker].call("engine.check", check_params(site, copy)))
-        except BoxError as error:
-            found.append({"backend": copy.backend, "reason": "unknown", "evidence": str(error), "healthy": False})
+    copies = [copy for model in config.models for copy in config.copies(model)]
+    found: list[dict[str, Any]] = []
+    for answer in site.together([partial(_verdict, site, copy) for copy in copies]):
+        if isinstance(answer, BaseException):
+            raise answer
+        found.append(answer)
     return found
+
+
+def exit_code(found: Sequence[dict[str, Any]]) -> int:
+    """Given verdicts, return the exit code of a monitoring plugin for all of them: the gravest; unknown for none."""
+    states = [State[verdict["state"]] for verdict in found]
+    return int(max(states, key=GRAVITY.index, default=State.UNKNOWN))
+
+
+def _verdict(site: Site, copy: ResolvedCopy) -> dict[str, Any]:
+    params = check_params(site, copy)
+    why = ""
+    for box in site.loaded.config.proxy.boxes:
+        try:
+            found: dict[str, Any] = site.boxes[box].call("engine.check", params)
+        except UnreachableError as error:
+            why = why or str(error)
+        except BoxError as error:
+            why = str(error)
+            break
+        else:
+            return found
+    return {
+        "backend": copy.backend,
+        "url": params["url"],
+        "state": State.UNKNOWN.name,
+        "level": None,
+        "reason": "unknown",
+        "evidence": why,
+        "latency": None,
+        "running": None,
+        "waiting": None,
+        "healthy": False,
+        "restartable": False,
+    }
 
 
 def verify(site: Site) -> list[Finding]:
     """Check a live deployment: the pool of every proxy box, and a chat through each proxy, streamed and not."""
+    found = site.each(site.loaded.config.proxy.boxes, lambda box, _transport: _proxy(site, box))
+    return [
+        finding
+        for box, answer in found.items()
+        for finding in ([Finding(False, box, str(answer))] if isinstance(answer, BoxError) else answer)
+    ]
+
+
+def _proxy(site: Site, box: str) -> list[Finding]:
     config = site.loaded.config
+    seen = parse(box, site.boxes[box].call("observe", {}))
     findings = []
-    for box in config.proxy.boxes:
-        try:
-            seen = site.boxes[box].call("observe", {})
-        except BoxError as error:
-            findings.append(Finding(False, box, str(error)))
-            continue
-        for model in config.models:
-            findings += _pool(box, seen.get("pool") or {}, [copy.backend for copy in config.copies(model)], model)
-            findings += [_chat(site, box, model, stream=stream) for stream in (False, True)]
+    for model in (model for model in config.models if config.copies(model)):
+        findings += [_member(seen, copy) for copy in config.copies(model)]
+        findings += [_chat(site, box, model, stream=stream) for stream in (False, True)]
     return findings
 
 
-def _pool(box: str, pool: dict[str, Any], backends: list[str], model: str) -> list[Finding]:
-    known = pool.get("pools", {}).get(model, {})
-    findings = []
-    for backend in backends:
-        entry = known.get("backends", {}).get(backend, {})
-        inside = backend in known.get("members", [])
-        reason = entry.get("evidence") or entry.get("reason") or "the pool says nothing of it"
-        findings.append(Finding(inside, box, f"{backend} is {'in' if inside else 'not in'} the pool: {reason}"))
-    return findings
+def _member(seen: Seen, copy: ResolvedCopy) -> Finding:
+    if copy.backend in seen.serving(copy.model):
+        entry = seen.pooled(copy.model)["backends"][copy.backend]
+        return Finding(True, seen.box, f"{copy.backend} is in the pool: {_reason(entry)}")
+    if people := holders.people(seen.drained(copy.backend)):
+        return Finding(True, seen.box, f"{copy.backend} is not in the pool: drained by {', '.join(people)}")
+    entry = seen.pooled(copy.model).get("backends", {}).get(copy.backend, {})
+    return Finding(False, seen.box, f"{copy.backend} is not in the pool: {_reason(entry)}")
+
+
+def _reason(entry: dict[str, Any]) -> str:
+    return str(entry.get("evidence") or entry.get("reason") or "the pool says nothing of it")
 
 
 def _chat(site: Site, box: str, model: str, *, stream: bool) -> Finding:
@@ -88,6 +139,12 @@ def _chat(site: Site, box: str, model: str, *, stream: bool) -> Finding:
         answer = site.boxes[box].call("verify.chat", params, timeout=120)
     except BoxError as error:
         return Finding(False, box, f"{kind} with {model}: {error}")
-    ok = answer["status"] == 200 and (not stream or answer["events"] > 0)
-    told = f"{answer['events']} events, " if stream else ""
-    return Finding(ok, box, f"{kind} with {model}: {answer['status']}, {told}{answer['seconds']:.2f} s")
+    ok = answer["status"] == 200 and answer["events"] > 0 and not answer["error"]
+    told = [
+        *([str(answer["status"])] if answer["status"] is not None else []),
+        *([f"{answer['events']} events"] if stream and answer["status"] == 200 else []),
+        *([str(answer["error"])] if answer["error"] else []),
+        *(["no text came"] if answer["status"] == 200 and not answer["events"] and not answer["error"] else []),
+        f"{answer['seconds']:.2f} s",
+    ]
+    return Finding(ok, box, f"{kind} with {model}: {', '.join(told)}")

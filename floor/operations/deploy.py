@@ -4,29 +4,63 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
+from floor.apply.wheels import Bundle, bundle
 from floor.errors import BoxError, RefusedError
+from floor.operations import checks
 from floor.operations.change import Change
+from floor.operations.nginx import nginx_refusals
+from floor.operations.outcome import Outcome
 from floor.operations.site import Site
+from floor.plan import preflight
 from floor.plan.aim import Aim
 from floor.plan.deploy import plan_deploy
+from floor.plan.steps import Plan
 
 Say = Callable[[str], None]
+
+
+def deploy(
+    site: Site, mode: str | None, say: Say, progress: Say, *, dry_run: bool, force: bool, roll_back: bool
+) -> Outcome:
+    """Given the site and the mode asked for, bring the boxes there, or say what that would take.
+
+    Raise RefusedError for a floor.yaml that a later one has replaced unless `roll_back`, and as `Change.run` does.
+    """
+    carried = tuple(install_releases(site, say, dry_run=dry_run))
+    if dry_run and carried:
+        return Outcome(Plan(), carried=carried)
+    change = deployment(site, mode, say, progress, force=force)
+    aim, plan = change.look()
+    if not roll_back:
+        refuse_older(aim, site)
+    if dry_run or not plan:
+        return Outcome(plan, bool(carried), not aim.absent, carried)
+    for note in plan.notes:
+        say(f"note: {note}")
+    last = change.run(aim, plan)
+    say("done")
+    findings = tuple(checks.verify(site))
+    for finding in findings:
+        say(finding.line)
+    complete = not (aim.absent or last.absent) and all(finding.ok for finding in findings)
+    return Outcome(plan, True, complete, carried, findings)
 
 
 def deployment(site: Site, mode: str | None, say: Say, progress: Say, *, force: bool) -> Change:
     """Given the site and the mode asked for, return the change that `floor deploy` makes."""
     text = site.loaded.text
-    return Change(
-        verb="deploy",
-        site=site,
-        mode=mode,
-        planner=lambda aim: plan_deploy(aim, text),
-        say=say,
-        progress=progress,
-        force=force,
-    )
+
+    def problems(aim: Aim) -> list[str]:
+        found = preflight.problems(aim)
+        for seen in aim.proxies:
+            if seen.facts.get("nginx"):  # where it is missing, that has been named already
+                found += nginx_refusals(site, aim.wanted[seen.box])
+        return found
+
+    return Change("deploy", site, mode, lambda aim: plan_deploy(aim, text), say, progress, None, force, problems)
 
 
 def refuse_older(aim: Aim, site: Site) -> None:
@@ -34,16 +68,8 @@ def refuse_older(aim: Aim, site: Site) -> None:
     mine = hashlib.sha256(site.loaded.text.encode()).hexdigest()
     for box, seen in aim.seen.items():
         if mine in seen.configs[:-1] and seen.configs[-1] != mine:
-            difference = difflib.unified_diff(
-                site.loaded.text.splitlines(),
-                (seen.config or "").splitlines(),
-                "this file",
-                f"deployed on {box}",
-                "",
-                "",
-                1,
-                "",
-            )
+            ours, theirs = site.loaded.text.splitlines(), (seen.config or "").splitlines()
+            difference = difflib.unified_diff(ours, theirs, "this file", f"deployed on {box}", n=1, lineterm="")
             raise RefusedError(
                 f"this {site.loaded.path} is older than the one on {box}:\n"
                 + "\n".join(difference)
@@ -51,13 +77,14 @@ def refuse_older(aim: Aim, site: Site) -> None:
             )
 
 
-def install_releases(site: Site, say: Say, *, dry_run: bool) -> list[str]:
+def install_releases(
+    site: Site, say: Say, *, dry_run: bool, make: Callable[[Mapping[str, Any]], Bundle] = bundle
+) -> list[str]:
     """Bring floor's own release to every box that runs another one. Return a line for each box that needed it.
 
-    Raise BoxError where a box is not set up yet.
+    `make` returns the wheels for a box's facts. Raise BoxError where a box is not set up yet, BusyError where an
+    operation is at work there.
     """
-    from floor.apply.wheels import bundle
-
     lines = []
     answers = site.each(site.boxes, lambda _box, transport: transport.call("observe", {}))
     for box, answer in answers.items():
@@ -65,10 +92,10 @@ def install_releases(site: Site, say: Say, *, dry_run: bool) -> list[str]:
             continue  # observed again, and named, by the plan that follows
         if answer["release"] == site.release:
             continue
-        lines.append(f"{box}: floor {answer['release']} becomes {site.release}")
+        lines.append(f"{box}: floor {answer['release'] or '(none)'} becomes {site.release}")
         if dry_run:
             continue
         say(f"{box}: carrying floor {site.release} over")
-        wheels = bundle(answer["facts"])
+        wheels = make(answer["facts"])
         site.boxes[box].call("release.install", wheels.params, payload=wheels.payload, timeout=600)
     return lines

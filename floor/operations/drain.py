@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
 
+from floor.apply.transport import UnreachableError
 from floor.config.model import ResolvedCopy
 from floor.errors import BoxError, FloorError, UsageError
-from floor.operations.lease import caller
+from floor.operations import caller
+from floor.operations.checks import check_params
 from floor.operations.site import Site
+from floor.plan import holders
 
 Say = Callable[[str], None]
 POOL_SECONDS = 15.0
+IDLE_POLL = 1.0
+IDLE_TIMES = 2  # looks in a row that must find nothing: between two an engine may take up what it was just sent
 
 
 def find(site: Site, name: str) -> ResolvedCopy:
@@ -27,71 +33,90 @@ def find(site: Site, name: str) -> ResolvedCopy:
     return found[0]
 
 
-def holder() -> str:
-    """Under which name a person's drains are kept."""
-    who = caller()
-    return f"{who['user']}@{who['host']}"
-
-
 def drain(site: Site, copy: ResolvedCopy, say: Say, *, last: bool) -> None:
     """Take `copy` out of every pool and wait until nothing runs on it.
 
-    Raise RefusedError where it is the only member left and `last` is not given, FloorError where a pool does not
-    answer for it.
+    Raise RefusedError where it is the only member left and `last` is not given, FloorError where a pool does not let go
+    of it; then it is drained nowhere. Raise BoxError, with it drained on the others, where a proxy box does not answer.
     """
-    done: list[str] = []
-    params = {"backend": copy.backend, "holder": holder(), "epoch": None}
+    params = {"backend": copy.backend, "holder": caller.name(), "epoch": None}
+    tried: list[str] = []
+    away: list[str] = []
     try:
         for proxy in site.loaded.config.proxy.boxes:
-            site.boxes[proxy].call("drain.add", {**params, "last": last})
-            done.append(proxy)
-            _pool(site, proxy, copy, member=False)
+            tried.append(proxy)
+            try:
+                site.boxes[proxy].call("drain.add", {**params, "last": last})
+                _pool(site, proxy, copy, member=False)
+            except UnreachableError as error:
+                away.append(str(error))
+        if len(away) == len(tried):
+            raise BoxError("no proxy box answers:\n" + "\n".join(away))
     except FloorError:
-        for proxy in done:  # drained in one pool only would be neither in nor out
-            site.boxes[proxy].call("drain.remove", params)
+        for proxy in tried:  # drained in one pool only would be neither in nor out
+            with suppress(BoxError):  # the error that led here is the one to tell
+                site.boxes[proxy].call("drain.remove", params)
         raise
-    say(f"{copy.backend} is out of every pool")
-    _idle(site, copy, say)
+    say(f"{copy.backend} is out of every pool" + (" that can be reached" if away else ""))
+    if copy.managed:
+        _idle(site, copy, say)
+    if away:
+        raise BoxError("\n".join(away) + f"\nits pool still has {copy.backend}; drain it again once the box answers")
 
 
 def undrain(site: Site, copy: ResolvedCopy, say: Say) -> None:
-    """End every drain that a person holds on `copy`, whoever it was, and wait until the pools have it again."""
-    for proxy in site.loaded.config.proxy.boxes:
-        drains = site.boxes[proxy].call("observe", {})["drains"].get(copy.backend, [])
-        for found in drains:
-            params = {"backend": copy.backend, "holder": found["holder"], "epoch": found.get("epoch")}
-            if found.get("epoch") is None:
-                site.boxes[proxy].call("drain.remove", params)
-        if not drains:
-            say(f"{copy.backend} was not drained on {proxy}")
-    for proxy in site.loaded.config.proxy.boxes:
+    """End every drain on `copy` that no operation holds, whoever it was, and wait until the pools have it again.
+
+    Raise FloorError where a pool does not take it, or where a proxy box does not answer.
+    """
+    proxies = site.loaded.config.proxy.boxes
+    away = []
+    for proxy in proxies:
+        try:
+            _undrain(site, proxy, copy, say)
+        except UnreachableError as error:
+            away.append(str(error))
+    if away:
+        raise BoxError("\n".join(away) + f"\nundrain {copy.backend} again once the box answers")
+    for proxy in proxies:
         _pool(site, proxy, copy, member=True)
     say(f"{copy.backend} is in every pool")
+
+
+def _undrain(site: Site, proxy: str, copy: ResolvedCopy, say: Say) -> None:
+    drains = site.boxes[proxy].call("observe", {})["drains"].get(copy.backend, [])
+    people = [drain["holder"] for drain in drains if drain["epoch"] is None]
+    for holder in people:
+        site.boxes[proxy].call("drain.remove", {"backend": copy.backend, "holder": holder, "epoch": None})
+        if holders.is_absence(holder):
+            say(f"{copy.backend} was kept out of {proxy}'s pool: a deployment had not reached {copy.box}; deploy again")
+    if not people:
+        say(f"{copy.backend} was not drained on {proxy}")
 
 
 def _pool(site: Site, proxy: str, copy: ResolvedCopy, *, member: bool) -> None:
     params = {"model": copy.model, "backend": copy.backend, "member": member, "timeout": POOL_SECONDS}
     answer = site.boxes[proxy].call("pool.wait", params)
     if not answer["reached"]:
-        known = (answer.get("state") or {}).get("reason") or "its pool says nothing of it"
         where = "into" if member else "out of"
-        raise FloorError(f"{copy.backend} did not come {where} {proxy}'s pool within {POOL_SECONDS:.0f} s: {known}")
+        what = f"{copy.backend} did not come {where} {proxy}'s pool within {POOL_SECONDS:.0f} s"
+        raise FloorError(f"{what}: {answer['reason']}; see `floor status`")
 
 
 def _idle(site: Site, copy: ResolvedCopy, say: Say) -> None:
-    if not copy.managed:
-        return
-    from floor.operations.checks import check_params
-
-    deadline = time.monotonic() + copy.request_time
-    while time.monotonic() < deadline:
+    deadline = site.clock() + copy.request_time
+    quiet = 0
+    answer: dict[str, Any] = {}
+    while site.clock() < deadline:
         try:
-            answer = site.boxes[copy.box].call("engine.idle", check_params(site, copy))
+            # asked again and again, and each time for a moment only: Ctrl-C is heard between
+            answer = site.boxes[copy.box].call("engine.idle", {**check_params(site, copy), "timeout": 0})
         except BoxError as error:
-            say(f"{copy.backend}: {error}")
+            say(f"{copy.backend}: what it still does cannot be seen: {error}")
             return
-        if answer["idle"]:
+        quiet = quiet + 1 if answer["idle"] else 0
+        if quiet == IDLE_TIMES:
             say(f"{copy.backend} has finished what it had")
             return
-        time.sleep(1.0)
-    say(f"{copy.backend} still works on requests after {copy.request_time:.0f} s")
+        site.sleep(IDLE_POLL)
+    say(f"{copy.backend} still works on {answer.get('running')} requests after {copy.request_time:.0f} s")

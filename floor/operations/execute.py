@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from floor.apply.transport import UnreachableError
@@ -17,7 +16,10 @@ from floor.plan.steps import Stage, Step, Until
 CALL_SECONDS = 20.0  # how long one waiting call may keep its answer back
 POLL_SECONDS = 0.5
 LOST_SECONDS = 60.0  # how long a box may be out of reach in the middle of a step
+LOST_POLL = 2.0
 CRASHES = 2  # an engine that died twice under our eyes will not get well by waiting
+SKIPPED_SECONDS = 30.0  # a unit that stays down that long after it was told to start will not start
+GIB = 1 << 30
 
 
 @dataclass
@@ -28,8 +30,6 @@ class Execution:
     lease: Lease
     say: Callable[[str], None]
     progress: Callable[[str], None]
-    clock: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], None] = time.sleep
 
     def stage(self, stage: Stage) -> None:
         """Run the lanes of a stage side by side. Raise FloorError with every lane's failure."""
@@ -37,11 +37,13 @@ class Execution:
         if len(stage.lanes) == 1:
             self._lane(stage.lanes[0])
             return
-        with ThreadPoolExecutor(max_workers=min(16, len(stage.lanes))) as pool:
-            results = [pool.submit(self._lane, lane) for lane in stage.lanes]
-        errors = [error for result in results if (error := result.exception())]
-        if errors:
-            raise FloorError("\n".join(str(error) for error in errors))
+        results = self.site.together([partial(self._lane, lane) for lane in stage.lanes])
+        errors = [error for error in results if isinstance(error, BaseException)]
+        for error in errors:
+            if not isinstance(error, FloorError):
+                raise error
+        if failed := [error for error in errors if isinstance(error, FloorError)]:
+            raise _together(failed)
 
     def _lane(self, lane: tuple[Step, ...]) -> None:
         told = ""
@@ -63,43 +65,47 @@ class Execution:
             self._wait(step, step.until)
 
     def _wait(self, step: Step, until: Until) -> None:
-        started, reached, first = self.clock(), 0, None
+        clock, started = self.site.clock, self.site.clock()
+        reached, first, up_at = 0, None, started
         deadline, killed = until.deadline, False
         while True:
-            left = deadline - (self.clock() - started)
+            left = deadline - (clock() - started)
             answer = self._call(step, {**step.params, "timeout": max(0.0, min(CALL_SECONDS, left))})
             reached = reached + 1 if answer.get(until.field) == until.value else 0
             if reached >= until.times:
                 return
             first = answer.get("restarts", 0) if first is None else first
-            if until.crashed and (answer.get("active") == "failed" or answer.get("restarts", 0) - first >= CRASHES):
+            up_at = up_at if answer.get("active") == "inactive" else clock()
+            if until.crashed and (_dies(answer, first) or clock() - up_at >= SKIPPED_SECONDS):
                 raise FloorError(_crashed(step, answer))
-            waited = self.clock() - started
+            waited = clock() - started
             if waited >= deadline:
                 if until.late == "kill" and not killed:
                     deadline, killed = deadline + until.deadline, True
                     self._kill(step, answer)
                     continue
                 if until.late == "go on":
-                    self.say(f"  {step.box}: {step.text}: not within {until.deadline:.0f} s, going on")
+                    self.say(f"  {step.box}: {step.text}: not within {until.deadline:.0f} s{_hint(answer)}, going on")
                     return
-                raise FloorError(_late(step, until, answer))
-            self.progress(f"  {step.box}: {step.text} ({waited:.0f} s){_hint(answer)}")
-            self.sleep(POLL_SECONDS)
+                raise FloorError(_late(step, deadline, answer))
+            if reached == 0:
+                self.progress(f"  {step.box}: {step.text} ({waited:.0f} s){_hint(answer)}")
+            self.site.sleep(POLL_SECONDS)
 
     def _call(self, step: Step, params: Any) -> Any:
         """One call; a box that is out of reach for a moment is asked again: every call may be repeated."""
-        started = self.clock()
+        started = self.site.clock()
         while True:
             if self.lease.lost.is_set():
-                raise BusyError("another operation has taken over these boxes; nothing more was done here")
+                raise BusyError(f"{self.lease.reason}; nothing more was done from here")
             try:
                 return self.site.boxes[step.box].call(step.call, {"epoch": self.lease.epoch, **params}, timeout=60)
             except UnreachableError as error:
-                if self.clock() - started > LOST_SECONDS:
-                    raise BoxError(f"{step.box}: lost in the middle of: {step.text}; {error}") from error
+                if self.site.clock() - started > LOST_SECONDS:
+                    what = f"lost in the middle of `{step.text}`"
+                    raise BoxError(f"{what}: {error}; run the same command again") from error
                 self.progress(f"  {step.box}: out of reach, trying again")
-                self.sleep(2.0)
+                self.site.sleep(LOST_POLL)
 
     def _share(self, step: Step) -> None:
         """Keys pass through this process's memory only: from the box that made them to the box that lacks them."""
@@ -111,27 +117,48 @@ class Execution:
     def _kill(self, step: Step, answer: Any) -> None:
         left = answer.get("left") or []
         self.say(f"  {step.box}: {step.text}: still there, ending it at once (pids {left})")
-        self._call(Step(step.box, "unit.kill", step.params, "kill"), step.params)
+        self._call(Step(step.box, "unit.kill", {}, step.text), {"unit": step.params["unit"]})
 
     def _event(self, step: Step) -> None:
         data = {"call": step.call, "why": step.why, "verb": self.lease.record["verb"], "epoch": self.lease.epoch}
-        note = Step(step.box, "events.append", {}, step.text)
-        self._call(note, {"text": step.text, "data": data})
+        self._call(Step(step.box, "events.append", {}, step.text), {"text": step.text, "data": data})
+
+
+def _together(errors: list[FloorError]) -> FloorError:
+    """The failures of several lanes as one; it ends as the gravest of them does."""
+    if len(errors) == 1:
+        return errors[0]
+    every = FloorError("\n".join(str(error) for error in errors))
+    every.exit_code = max(error.exit_code for error in errors)
+    return every
+
+
+def _dies(answer: Any, first: int) -> bool:
+    return bool(answer.get("active") == "failed" or answer.get("restarts", 0) - first >= CRASHES)
 
 
 def _hint(answer: Any) -> str:
-    log = answer.get("log") if isinstance(answer, dict) else None
-    return f": {log}" if log else ""
+    """What the box itself says of why it is not there yet."""
+    if answer.get("needed") and answer.get("available") is not None:
+        return f": it needs {answer['needed'] / GIB:.1f} GiB, {answer['available'] / GIB:.1f} GiB are free"
+    if answer.get("left"):
+        return f": still there: {', '.join(str(one) for one in answer['left'])}"
+    if answer.get("running") is not None:
+        return f": {answer['running']} running, {answer.get('waiting') or 0} waiting"
+    said = answer.get("log") or answer.get("reason")
+    return f": {said}" if said else ""
 
 
 def _crashed(step: Step, answer: Any) -> str:
     unit = step.params.get("unit")
+    result = answer.get("result")
+    state = answer.get("active") if result in (None, "", "success") else result
     return (
-        f"{step.box}: {unit} does not stay up ({answer.get('result') or answer.get('active')}){_hint(answer)}\n"
+        f"{step.box}: {unit} does not stay up ({state}){_hint(answer)}\n"
         f"  the rest stays as it was; see `floor logs`, mend floor.yaml and run the same command again"
     )
 
 
-def _late(step: Step, until: Until, answer: Any) -> str:
-    waited = f"not within {until.deadline:.0f} s"
-    return f"{step.box}: {step.text}: {waited}{_hint(answer)}; see `floor logs` and `floor status`"
+def _late(step: Step, deadline: float, answer: Any) -> str:
+    what = f"not within {deadline:.0f} s{_hint(answer)}"
+    return f"{step.box}: {step.text}: {what}; see `floor logs` and `floor status`, then run the same command again"

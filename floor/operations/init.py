@@ -5,17 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from floor.config.init import propose
-from floor.errors import FloorError
+from floor.errors import FloorError, RefusedError
 from floor.operations.init_probe import probe
 
 
-def write(path: Path) -> str:
+def write(path: Path, *, force: bool) -> str:
     """Given where to write it, write a floor.yaml for this machine and return what to do next.
 
-    Raise FloorError where the file cannot be written.
+    Raise RefusedError where a file is there already and `force` is not given, FloorError where it cannot be written.
     """
+    if path.exists() and not force:
+        raise RefusedError(f"{path} is there already; write another one (floor init OTHER.yaml), or add --force")
     try:
-        path.write_text(propose(probe()))
+        path.write_text(propose(probe()), encoding="utf-8")
     except OSError as error:
         raise FloorError(f"{path}: cannot be written: {error.strerror}; choose another place") from error
     return f"wrote {path}; look it over, then: floor check, floor setup BOX for each box, floor deploy --mode replicas"

@@ -2,49 +2,27 @@
 
 from __future__ import annotations
 
-import getpass
-import os
-import socket
 import threading
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
-import psutil
-
-from floor.apply.transport import UnreachableError
-from floor.errors import BoxError, BusyError, FloorError, RefusedError
+from floor.apply.transport import Transport, UnreachableError
+from floor.errors import BoxError, BusyError, RefusedError
+from floor.operations.caller import caller, dead
 from floor.operations.site import Site
 from floor.plan.seen import OperationSeen, Seen
 
 SECONDS = 90.0
 RENEW_EVERY = 20.0
-
-
-def caller() -> dict[str, Any]:
-    """Who asks: user, host, process id and when that process started (unix seconds)."""
-    return {
-        "user": getpass.getuser(),
-        "host": socket.gethostname(),
-        "pid": os.getpid(),
-        "started": psutil.Process().create_time(),
-    }
-
-
-def dead(by: Mapping[str, Any]) -> bool:
-    """Whether the holder was a process of this user on this machine that is no longer there."""
-    if (by.get("user"), by.get("host")) != (getpass.getuser(), socket.gethostname()):
-        return False
-    try:
-        return abs(psutil.Process(int(by["pid"])).create_time() - float(by["started"])) > 1.0
-    except (psutil.NoSuchProcess, KeyError, TypeError, ValueError):
-        return True
+PATIENCE = 5.0  # seconds that the end of an operation waits for a renewal that is under way
 
 
 class Lease:
     """One operation's hold on the boxes that take part. A context manager: left, it is released everywhere.
 
-    `lost` is set when a box refused to renew: somebody else has taken over, and this process must do nothing more.
+    `lost` is set when this process must do nothing more, and `reason` says why: a box refused to renew, so somebody
+    else has taken over, or the operation is over while a call of it is still at work.
     """
 
     def __init__(self, site: Site, seen: Mapping[str, Seen], verb: str, target: Any, config: str) -> None:
@@ -54,6 +32,7 @@ class Lease:
         self.record = {"verb": verb, "target": target, "config": config, "by": caller(), "lease": SECONDS}
         self.state = "failed"
         self.lost = threading.Event()
+        self.reason = ""
         self._taken: list[str] = []
         self._over = threading.Event()
         self._keeper = threading.Thread(target=self._keep, name="lease", daemon=True)
@@ -63,7 +42,7 @@ class Lease:
             # one box after the other, always in the same order: of two callers one gets the first box and wins
             for box in sorted(self.seen):
                 self._take(box)
-        except FloorError:
+        except BaseException:
             self._release()
             raise
         self._keeper.start()
@@ -71,7 +50,8 @@ class Lease:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._over.set()
-        self._keeper.join()
+        self._lose("this operation is over")
+        self._keeper.join(PATIENCE)
         self._release()
 
     def _take(self, box: str) -> None:
@@ -80,31 +60,40 @@ class Lease:
         try:
             self.site.boxes[box].call("operation.take", {**self.record, "epoch": self.epoch, "takeover": takeover})
         except BusyError as error:
-            raise BusyError(_busy(box, held) if held else str(error)) from error
+            raise BusyError(_busy(box, held) if held and held.live else _raced(box, error)) from error
+        except RefusedError as error:  # somebody has taken it, and is done, since it was looked at
+            raise BusyError(_raced(box, error)) from error
         self._taken.append(box)
 
     def _keep(self) -> None:
         while not self._over.wait(RENEW_EVERY):
-            renewals = self.site.each(self._taken, self._renew)
-            if any(
-                isinstance(answer, BoxError) and not isinstance(answer, UnreachableError)
-                for answer in renewals.values()
-            ):
-                self.lost.set()
+            try:
+                renewals = self.site.each(self._taken, self._renew)
+            except Exception as error:
+                self._lose(f"the hold on the boxes cannot be kept: {error}")
+                return
+            for answer in renewals.values():
+                if isinstance(answer, BoxError) and not isinstance(answer, UnreachableError):
+                    self._lose(str(answer))
 
-    def _renew(self, _box: str, transport: Any) -> None:
+    def _renew(self, _box: str, transport: Transport) -> None:
         try:
             transport.call("operation.renew", {"epoch": self.epoch})
-        except (RefusedError, BusyError):
-            self.lost.set()
+        except (RefusedError, BusyError) as error:
+            self._lose(str(error))
+
+    def _lose(self, reason: str) -> None:
+        self.reason = self.reason or reason
+        self.lost.set()
 
     def _release(self) -> None:
-        def release(_box: str, transport: Any) -> None:
+        def release(_box: str, transport: Transport) -> None:
             try:
                 transport.call("operation.release", {"epoch": self.epoch, "state": self.state})
-            except (RefusedError, BusyError):
-                self.lost.set()  # taken over meanwhile: the record is no longer ours to end
+            except (RefusedError, BusyError) as error:
+                self._lose(str(error))  # taken over meanwhile: the record is no longer ours to end
 
+        # a box that does not answer now keeps a hold that lapses by itself
         self.site.each(self._taken, release)
 
 
@@ -113,3 +102,7 @@ def _busy(box: str, held: OperationSeen) -> str:
         f"{box}: {held.who} (pid {held.by.get('pid')}) is at work there: floor {held.verb}, operation {held.epoch}; "
         "wait until it is done, or end that process: its hold lapses within 90 s"
     )
+
+
+def _raced(box: str, error: Exception) -> str:
+    return f"{error}: another operation was quicker on {box}; run the same command again once it is done"

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+from floor.desired.copies import unit_name
 from floor.errors import BoxError, UsageError
 from floor.operations.site import Site
 
 Say = Callable[[str], None]
 SERVICES = {"proxy": "floor-proxy.service", "pool": "floor-pool.service", "agent": "floor-agent.service"}
+HEARD = 0.5  # seconds after which Ctrl-C is heard at the latest
 
 
 def wanted_units(site: Site, names: Sequence[str]) -> dict[str, list[str]]:
@@ -21,7 +25,7 @@ def wanted_units(site: Site, names: Sequence[str]) -> dict[str, list[str]]:
     for model in config.models:
         for copy in config.copies(model):
             if copy.box in units:
-                units[copy.box].append(({copy.backend, copy.box, model}, f"floor-copy-{model}.service"))
+                units[copy.box].append(({copy.backend, copy.box, model}, unit_name(model)))
     for box in units:
         units[box] += [({name, box}, unit) for name, unit in SERVICES.items()]
     known = {word for found in units.values() for words, _ in found for word in words}
@@ -35,45 +39,65 @@ def wanted_units(site: Site, names: Sequence[str]) -> dict[str, list[str]]:
 
 
 def stream(site: Site, names: Sequence[str], *, lines: int, since: str | None, follow: bool, say: Say) -> None:
-    """Print the journal of the units that `names` mean, each line with its box; `follow` goes on until Ctrl-C."""
-    lock = threading.Lock()
+    """Print the journal of the units that `names` mean, each line with its box; `follow` goes on until Ctrl-C.
+
+    Box after box, so that what is printed stays readable; all at once with `follow`. Raise BoxError, after all that the
+    others have, with those that could not be read.
+    """
     failed: list[str] = []
 
-    def read(box: str, units: list[str]) -> None:
+    def read(box: str, units: list[str], tell: Say) -> None:
         params = {"units": units, "lines": lines, "since": since, "follow": follow}
         try:
             for line in site.boxes[box].stream("logs", params):
-                with lock:
-                    say(f"{box}: {line}")
+                tell(f"{box}: {line}")
         except BoxError as error:
             failed.append(str(error))
 
-    threads = [
-        threading.Thread(target=read, args=(box, units), daemon=True)
-        for box, units in wanted_units(site, names).items()
-    ]
-    for thread in threads:
-        thread.start()
-        if not follow:
-            thread.join()  # box after box, so that what is printed stays readable
-    for thread in threads:
-        while thread.is_alive():
-            thread.join(0.5)  # in slices: Ctrl-C is heard between them
+    wanted = wanted_units(site, names)
+    if follow:
+        _together([partial(read, box, units) for box, units in wanted.items()], say)
+    else:
+        for box, units in wanted.items():
+            read(box, units, say)
     if failed:
         raise BoxError("\n".join(failed))
 
 
-def events(site: Site, lines: int) -> list[dict[str, Any]]:
-    """The last `lines` events of all boxes, oldest first, each with `when` in local time."""
-    found: list[dict[str, Any]] = []
-    for answer in site.each(
-        site.boxes, lambda _box, transport: transport.call("events.read", {"lines": lines})
-    ).values():
-        if isinstance(answer, BoxError):
-            raise answer
-        found += answer
+def _together(readers: Sequence[Callable[[Say], None]], say: Say) -> None:
+    """Run readers side by side until all have ended. Only this thread prints: what goes wrong with that is heard."""
+    lines: queue.Queue[str | None] = queue.Queue()
+
+    def run(reader: Callable[[Say], None]) -> None:
+        try:
+            reader(lines.put)
+        finally:
+            lines.put(None)
+
+    for reader in readers:
+        threading.Thread(target=run, args=(reader,), daemon=True).start()
+    left = len(readers)
+    while left:
+        try:
+            line = lines.get(timeout=HEARD)
+        except queue.Empty:
+            continue
+        if line is None:
+            left -= 1
+        else:
+            say(line)
+
+
+def events(site: Site, lines: int) -> tuple[list[dict[str, Any]], list[str]]:
+    """The last `lines` events of all boxes, oldest first, each with `when` in local time; and what could not be read.
+
+    They are in the order of the boxes' own clocks.
+    """
+    answers = site.each(site.boxes, lambda _box, transport: transport.call("events.read", {"lines": lines}))
+    failed = [str(answer) for answer in answers.values() if isinstance(answer, BoxError)]
+    found = [event for answer in answers.values() if not isinstance(answer, BoxError) for event in answer]
     found.sort(key=lambda event: float(event["at"]))
-    return [{**event, "when": _when(event["at"])} for event in found[-lines:]]
+    return [{**event, "when": _when(event["at"])} for event in found[-lines:]], failed
 
 
 def _when(at: float) -> str:

@@ -9,13 +9,14 @@ from floor.config.model import Config
 from floor.desired.build import build
 from floor.desired.state import BoxFacts
 from floor.errors import RefusedError
-from floor.operations.site import resolve
+from floor.operations.site import Resolve, resolve
 
 
-def write(config: Config, mode: str, out: Path) -> list[str]:
+def write(config: Config, mode: str, out: Path, resolve: Resolve = resolve) -> list[str]:
     """Given a config and a mode, write OUT/BOX/path for each file; return a line for each box.
 
-    Facts of the boxes are assumed: IPv4 only, nginx as www-data. Raise RefusedError where a file stands in the way.
+    Facts of the boxes are assumed: IPv4 only, nginx as www-data. A host without an address now is in no pool, and a
+    line says so. Raise RefusedError where a file stands in the way.
     """
     facts = {name: BoxFacts(resolve(box.host)) for name, box in config.boxes.items()}
     lines = []
@@ -24,9 +25,10 @@ def write(config: Config, mode: str, out: Path) -> list[str]:
             target = out / name / file.path.lstrip("/")
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_text(file.text)
+                target.write_bytes(file.text.encode())
                 target.chmod(file.mode)
             except OSError as error:
                 raise RefusedError(f"{target}: cannot be written: {error.strerror}; choose another --out") from error
         lines.append(f"{out / name}: {len(state.files)} files")
-    return lines
+    lost = [name for name, fact in facts.items() if fact.address is None]
+    return lines + [f"{name}: {config.boxes[name].host} has no address now; it is in no pool here" for name in lost]

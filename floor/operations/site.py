@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ipaddress
 import socket
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from floor.apply.transport import Transport, UnreachableError
@@ -15,7 +17,9 @@ from floor.config.model import Config
 from floor.desired.build import MODES, build
 from floor.desired.state import BoxFacts, BoxState
 from floor.errors import BoxError, RefusedError, UsageError
+from floor.operations.together import in_threads
 from floor.plan.aim import Aim
+from floor.plan.difference import KEYS
 from floor.plan.seen import parse
 
 Answer = TypeVar("Answer")
@@ -25,25 +29,31 @@ Resolve = Callable[[str], str | None]
 
 @dataclass(frozen=True)
 class Site:
-    """A loaded floor.yaml, a transport for each managed box, and the release that the boxes should run."""
+    """A loaded floor.yaml, a transport for each managed box, and the release that the boxes should run.
+
+    `clock` gives seconds and `sleep` passes them: all that waits between calls waits by them. `together` makes several
+    calls at once.
+    """
 
     loaded: Loaded
     boxes: Mapping[str, Transport]
     release: str
     resolve: Resolve = field(default=lambda host: resolve(host))
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    together: Callable[[Sequence[Callable[[], Any]]], list[Any]] = in_threads
 
     def each(self, boxes: Iterable[str], ask: Callable[[str, Transport], Answer]) -> dict[str, Answer | BoxError]:
         """Ask several boxes at once. A box that fails is in the result with its error, the others are not held up."""
 
-        def one(box: str) -> Answer | BoxError:
-            try:
-                return ask(box, self.boxes[box])
-            except BoxError as error:
-                return error
-
         names = list(boxes)
-        with ThreadPoolExecutor(max_workers=max(1, min(16, len(names)))) as pool:
-            return dict(zip(names, pool.map(one, names), strict=True))
+        found = self.together([partial(ask, box, self.boxes[box]) for box in names])
+        answers: dict[str, Answer | BoxError] = {}
+        for box, answer in zip(names, found, strict=True):
+            if isinstance(answer, BaseException) and not isinstance(answer, BoxError):
+                raise answer
+            answers[box] = answer
+        return answers
 
     def observe(self, mode: str | None = None) -> Aim:
         """Look at every managed box and say what each must hold in `mode`, by default the one they are in.
@@ -51,39 +61,42 @@ class Site:
         Raise BoxError where a box answers but cannot be asked, or where no box answers at all; RefusedError where
         the boxes are in another mode, or not all in the same.
         """
+        config = self.loaded.config
         first, absent = self._ask(self.boxes, {})
-        wanted = build(self.loaded.config, _mode(mode, first), self._facts(first), self.release)
-        answers, late = self._ask(
-            first, {box: questions(self.loaded.config, wanted[box]) for box in first if box in wanted}
-        )
-        absent.update(late)
+        addresses = {name: self.resolve(box.host) for name, box in config.boxes.items()}
+        wanted = build(config, _mode(mode, first), _facts(addresses, first), self.release)
+        asked = {box: questions(config, wanted[box], first[box].get("owned") or ()) for box in first}
+        answers, late = self._ask(first, asked)
         seen = {box: parse(box, answer) for box, answer in answers.items()}
-        return Aim(self.loaded.config, wanted, seen, absent)
+        return Aim(config, wanted, seen, {**absent, **late}, addresses)
 
     def _ask(
         self, boxes: Iterable[str], asked: Mapping[str, Mapping[str, Any]]
     ) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
         found: dict[str, dict[str, Any]] = {}
         absent: dict[str, str] = {}
+        failed: list[str] = []
         answers = self.each(boxes, lambda box, transport: transport.call("observe", asked.get(box, {})))
         for box, answer in answers.items():
             if isinstance(answer, UnreachableError):
                 absent[box] = str(answer)
             elif isinstance(answer, BoxError):
-                raise answer
+                failed.append(str(answer))
             else:
                 found[box] = answer
+        if failed:
+            raise BoxError("\n".join(failed))
         if absent and not found:
             raise BoxError("no box answers:\n" + "\n".join(absent.values()))
         return found, absent
 
-    def _facts(self, observed: Mapping[str, Mapping[str, Any]]) -> dict[str, BoxFacts]:
-        facts = {}
-        for name, box in self.loaded.config.boxes.items():
-            seen = observed.get(name, {}).get("facts", {})
-            user = seen.get("nginx_user") or "www-data"
-            facts[name] = BoxFacts(self.resolve(box.host), bool(seen.get("ipv6")), user)
-        return facts
+
+def _facts(addresses: Mapping[str, str | None], observed: Mapping[str, Mapping[str, Any]]) -> dict[str, BoxFacts]:
+    facts = {}
+    for name, address in addresses.items():
+        seen = observed.get(name, {}).get("facts", {})
+        facts[name] = BoxFacts(address, bool(seen.get("ipv6")), seen.get("nginx_user") or "www-data")
+    return facts
 
 
 def _mode(asked: str | None, answers: Mapping[str, Mapping[str, Any]]) -> str:
@@ -93,34 +106,49 @@ def _mode(asked: str | None, answers: Mapping[str, Mapping[str, Any]]) -> str:
     found = {box: str(answer["mode"]) for box, answer in answers.items() if answer.get("mode")}
     modes = set(found.values())
     if len(modes) > 1:
-        raise RefusedError("the boxes are in different modes: " + ", ".join(f"{b}: {m}" for b, m in found.items()))
+        told = ", ".join(f"{box}: {mode}" for box, mode in found.items())
+        raise RefusedError(f"the boxes are in different modes ({told}); look at {paths.MODE} on each and put it right")
     present = next(iter(modes), asked or DEFAULT_MODE)
+    if present not in MODES:
+        box = next(iter(found))
+        raise RefusedError(f"{box}: {paths.MODE} says {present!r}, which is no mode; remove it and deploy again")
     if asked and asked != present:
         raise RefusedError(f"the boxes are in mode {present}, not {asked}; a deployment does not change the mode")
     return present
 
 
-def questions(config: Config, state: BoxState) -> dict[str, Any]:
-    """Given the config and what a box must hold, return the parameters of the `observe` call that compares it."""
+def questions(config: Config, state: BoxState, owned: Iterable[str]) -> dict[str, Any]:
+    """Given the config, what a box must hold and which files of floor's it has, return the parameters of the `observe`
+    call that compares it.
+
+    Settings of copies are read also where they are no longer wanted: they tell how to ask what still runs.
+    """
     images = sorted({unit.launch.image for unit in state.units if unit.launch.image})
-    settings = [file.path for file in state.files if file.path.startswith(str(paths.ENGINES))]
+    files = [file.path for file in state.files]
+    settings = {path for path in (*files, *owned) if path.startswith(f"{paths.ENGINES}/")}
     copies = [copy for model in config.models for copy in config.copies(model) if copy.box == state.box]
     return {
         "units": {unit.name: {"env": sorted(unit.launch.env)} for unit in state.units},
-        "files": [file.path for file in state.files],
+        "files": [*files, *sorted({path for unit in state.units for path in KEYS.get(unit.kind, ())})],
         "images": images,
         "paths": sorted({copy.source for copy in copies if copy.source}),
-        "read": [str(paths.POOL_SETTINGS), *settings],
+        "read": [str(paths.POOL_SETTINGS), *sorted(settings)],
     }
 
 
 def resolve(host: str) -> str | None:
     """Given a host name or an IP literal, return an address, or None where the name has none now.
 
-    nginx must never be given a name: one that does not resolve keeps it from starting.
+    nginx must never be given a name: one that does not resolve keeps it from starting. Of several addresses always
+    the same one is returned, IPv4 before IPv6: an engine would be restarted for another.
     """
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return None
-    return str(found[0][4][0]) if found else None
+    return min((str(entry[4][0]) for entry in found), key=_order, default=None)
+
+
+def _order(address: str) -> tuple[int, int]:
+    parsed = ipaddress.ip_address(address.partition("%")[0])
+    return parsed.version, int(parsed)

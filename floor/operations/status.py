@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from floor.errors import BoxError
 from floor.operations.site import Site
+from floor.operations.status_warnings import warnings
+from floor.plan.seen import Seen, parse
 
 
 def status(site: Site) -> dict[str, Any]:
@@ -17,22 +20,22 @@ def status(site: Site) -> dict[str, Any]:
     boxes = {name: _box(answer) for name, answer in answers.items()}
     for name, box in site.loaded.config.boxes.items():
         boxes.setdefault(name, {"managed": False, "host": box.host})
-    backends = _backends(site, {name: a for name, a in answers.items() if not isinstance(a, BoxError)})
-    return {"boxes": boxes, "backends": backends, "warnings": _warnings(site, boxes, backends)}
+    seen = {name: answer for name, answer in answers.items() if not isinstance(answer, BoxError)}
+    backends = _backends(site, seen)
+    return {"boxes": boxes, "backends": backends, "warnings": warnings(site.loaded.config, boxes, backends)}
 
 
 def _box(answer: Any) -> dict[str, Any]:
     if isinstance(answer, BoxError):
         return {"managed": True, "error": str(answer)}
     operation = answer.get("operation")
+    kept = ("epoch", "verb", "state", "live", "by")
     return {
         "managed": True,
         "release": answer.get("release"),
         "mode": answer.get("mode"),
         "memory": answer["facts"].get("memory"),
-        "operation": {key: operation.get(key) for key in ("epoch", "verb", "state", "live", "by")}
-        if operation
-        else None,
+        "operation": {key: operation.get(key) for key in kept} if operation else None,
         "units": {
             name: {key: unit.get(key) for key in ("active", "sub", "enabled", "restarts", "since", "left")}
             for name, unit in answer["units"].items()
@@ -42,11 +45,12 @@ def _box(answer: Any) -> dict[str, Any]:
 
 def _backends(site: Site, answers: dict[str, Any]) -> list[dict[str, Any]]:
     config = site.loaded.config
+    proxies = [parse(box, answers[box]) for box in config.proxy.boxes if box in answers]
     found = []
     for model in config.models:
         for copy in config.copies(model):
             unit = answers.get(copy.box, {}).get("units", {}).get(f"floor-copy-{model}.service", {})
-            pools = {box: _entry(answers[box], model, copy.backend) for box in config.proxy.boxes if box in answers}
+            pools = {proxy.box: _entry(proxy, model, copy.backend) for proxy in proxies}
             known = next((entry for entry in pools.values() if entry), {})
             found.append(
                 {
@@ -61,38 +65,15 @@ def _backends(site: Site, answers: dict[str, Any]) -> list[dict[str, Any]]:
                     "evidence": known.get("evidence"),
                     "running": known.get("running"),
                     "waiting": known.get("waiting"),
-                    "drains": known.get("drains") or [],
+                    "drains": _holders(pools.values()),
                 }
             )
     return found
 
 
-def _entry(answer: dict[str, Any], model: str, backend: str) -> dict[str, Any]:
-    pools = (answer.get("pool") or {}).get("pools", {})
-    return dict(pools.get(model, {}).get("backends", {}).get(backend, {}))
+def _holders(entries: Iterable[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(holder for entry in entries for holder in entry.get("drains") or ()))
 
 
-def _warnings(site: Site, boxes: dict[str, Any], backends: list[dict[str, Any]]) -> list[str]:
-    warnings = []
-    for name, box in boxes.items():
-        operation = box.get("operation") or {}
-        by = operation.get("by") or {}
-        who = f"{by.get('user')}@{by.get('host')}"
-        if operation.get("live"):
-            warnings.append(f"{name}: {who} is at work: floor {operation['verb']}, operation {operation['epoch']}")
-        elif operation and operation.get("state") != "done":
-            ended = "abandoned" if operation["state"] == "live" else operation["state"]
-            warnings.append(f"{name}: floor {operation['verb']} was {ended} by {who}; run it again to finish it")
-    warnings += [
-        f"{entry['backend']}: processes without a unit hold on: pids {entry['left']}"
-        for entry in backends
-        if entry["unit"] in ("inactive", "failed") and entry["left"]
-    ]
-    for model in site.loaded.config.models:
-        members = [entry for entry in backends if entry["model"] == model and any(entry["member"].values())]
-        copies = [entry for entry in backends if entry["model"] == model]
-        if not members:
-            warnings.append(f"{model}: nobody serves it")
-        elif len(members) == 1 and len(copies) > 1:
-            warnings.append(f"{model}: only {members[0]['backend']} is left")
-    return warnings
+def _entry(proxy: Seen, model: str, backend: str) -> dict[str, Any]:
+    return dict(proxy.pooled(model).get("backends", {}).get(backend, {}))

@@ -5,35 +5,51 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from floor.box import paths
-from floor.config.model import Config
+from floor.config.model import Config, ResolvedCopy
+from floor.desired.copies import settings_path
 from floor.desired.state import BoxState, Kind, Unit
 from floor.plan.seen import Seen
 
 
 @dataclass(frozen=True)
 class Copy:
-    """A managed copy: its unit, the box it belongs on, and how to ask it. `check` is what agent calls take."""
+    """A managed copy: its unit, the box it belongs on, and how to ask what runs there now.
+
+    `check` is what the calls engine.check and engine.idle take; empty where nobody knows how to ask. Times in seconds.
+    """
 
     backend: str
     model: str
     box: str
-    unit: Unit
+    unit: str
     request_time: float
-    start_time: float
     check: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
+class Wanted(Copy):
+    """A copy that the config wants: its unit as it must be, and all that floor.yaml says of it."""
+
+    state: Unit
+    resolved: ResolvedCopy
+
+
+@dataclass(frozen=True)
 class Aim:
-    """What is wanted and what was seen. `absent` names the boxes that did not answer, and why."""
+    """What is wanted and what was seen. `absent` names the boxes that did not answer, and why.
+
+    `addresses` holds what each box's host resolved to (None: it has no address now), `holder` the name under which this
+    operation drains.
+    """
 
     config: Config
     wanted: Mapping[str, BoxState]
     seen: Mapping[str, Seen]
     absent: Mapping[str, str] = field(default_factory=dict)
+    addresses: Mapping[str, str | None] = field(default_factory=dict)
     holder: str = "floor"
 
     @property
@@ -41,56 +57,53 @@ class Aim:
         """The reachable proxy boxes, in the config's order."""
         return tuple(self.seen[box] for box in self.config.proxy.boxes if box in self.seen)
 
-    def copies(self) -> tuple[Copy, ...]:
-        """Every managed copy that the config wants, model by model, in the config's order of boxes."""
+    @cached_property
+    def copies(self) -> tuple[Wanted, ...]:
+        """Every copy that the config wants on a box that answers, model by model, in the config's order."""
         return tuple(
-            copy
+            self._copy(resolved)
             for model in self.config.models
             for resolved in self.config.copies(model)
-            if resolved.managed and resolved.box in self.wanted
-            for copy in [self._copy(resolved.backend, resolved)]
+            if resolved.managed and resolved.box in self.wanted and resolved.box in self.seen
         )
 
-    def serving(self, model: str) -> frozenset[str]:
-        """The backends of `model` that every reachable proxy box has in its pool, drained ones not among them."""
-        pools = [set(seen.serving(model)) for seen in self.proxies]
-        return frozenset(set.intersection(*pools)) if pools else frozenset()
+    def away(self) -> tuple[ResolvedCopy, ...]:
+        """Every copy that the config wants on a box that does not answer."""
+        every = (copy for model in self.config.models for copy in self.config.copies(model))
+        return tuple(copy for copy in every if copy.box in self.absent)
 
-    def knows(self, backend: str, model: str) -> tuple[Seen, ...]:
-        """The reachable proxy boxes whose pool has heard of `backend`."""
-        known = []
-        for seen in self.proxies:
-            pool = ((seen.pool or {}).get("pools") or {}).get(model, {})
-            if backend in pool.get("backends", {}):
-                known.append(seen)
-        return tuple(known)
+    def knows(self, copy: Copy) -> tuple[Seen, ...]:
+        """The reachable proxy boxes whose pool has heard of `copy`."""
+        return tuple(seen for seen in self.proxies if copy.backend in seen.pooled(copy.model).get("backends", {}))
 
-    def _copy(self, backend: str, resolved: Any) -> Copy:
+    def _copy(self, resolved: ResolvedCopy) -> Wanted:
         state = self.wanted[resolved.box]
-        unit = next(unit for unit in state.units if unit.kind is Kind.COPY and unit.backend == backend)
-        return Copy(
-            backend=backend,
+        unit = next(unit for unit in state.units if unit.kind is Kind.COPY and unit.backend == resolved.backend)
+        path = settings_path(resolved.model)
+        # What runs was started with the settings that lie there: the wanted ones may name another port.
+        check = check_params(self.seen[resolved.box].texts.get(path))
+        if not check and (file := state.file(path)):
+            check = check_params(file.text)
+        return Wanted(
+            backend=resolved.backend,
             model=resolved.model,
             box=resolved.box,
-            unit=unit,
+            unit=unit.name,
             request_time=resolved.request_time,
-            start_time=resolved.start_time,
-            check=check_params(state.file(settings_path(resolved.model)).text),  # type: ignore[union-attr] # build() gives every copy its settings
+            check=check,
+            state=unit,
+            resolved=resolved,
         )
 
 
-def settings_path(model: str) -> str:
-    """Given a model's name, return where the settings of its copy lie on a box."""
-    return str(paths.ENGINES / f"{model}.json")
+def check_params(settings: str | None) -> dict[str, Any]:
+    """Given the text of a copy's settings, return what the calls engine.check and engine.idle take.
 
-
-def check_params(settings: str) -> dict[str, Any]:
-    """Given the text of a copy's settings, return what the calls engine.check and engine.idle take."""
-    found = json.loads(settings)
-    return {
-        "backend": found["backend"],
-        "url": found["url"],
-        "model": found["model"],
-        "dialect": found["dialect"],
-        "key": found["key_file"] is not None,
-    }
+    Empty where there is no text, or one that somebody broke.
+    """
+    try:
+        found = json.loads(settings) if settings else {}
+        asked = {key: found[key] for key in ("backend", "url", "model", "dialect")}
+        return {**asked, "key": found["key_file"] is not None}
+    except (ValueError, KeyError, TypeError):
+        return {}

@@ -11,6 +11,13 @@ from floor.plan.seen import Seen, UnitSeen
 
 COPY_PREFIX = "floor-copy-"
 NGINX_TITLE = "nginx: master process "
+# What each kind of process reads of the keys when it starts (nginx: at a reload, too).
+KEYS: dict[Kind, tuple[str, ...]] = {
+    Kind.COPY: (str(paths.ENGINE_ENV),),
+    Kind.PROXY: (str(paths.ENGINE_KEY_CONF),),
+    Kind.POOL: (str(paths.ENGINE_KEY), str(paths.STATUS_KEY)),
+    Kind.STATUS: (str(paths.STATUS_KEY),),
+}
 
 
 @dataclass(frozen=True)
@@ -25,13 +32,14 @@ class FileDifference:
 def belongs_to(path: str) -> str | None:
     """Given an absolute path, return the copy's unit that it belongs to, or None where it is the whole box's.
 
-    A unit file, its drop-ins and a copy's settings change together with that copy, never before its turn.
+    A unit file, its drop-ins and a copy's settings change together with that copy, never before its turn. A drop-in of
+    several units at once (`floor-.service.d`, systemd.unit(5)) is the whole box's.
     """
     place = PurePosixPath(path)
     units, engines = PurePosixPath(paths.UNITS), PurePosixPath(paths.ENGINES)
     if place.is_relative_to(units):
         name = place.relative_to(units).parts[0].removesuffix(".d")
-        return name if name.startswith(COPY_PREFIX) else None
+        return name if name.startswith(COPY_PREFIX) and not name.endswith("-.service") else None
     if place.is_relative_to(engines):
         return f"{COPY_PREFIX}{place.stem}.service"
     return None
@@ -52,6 +60,11 @@ def files(wanted: BoxState, seen: Seen) -> list[FileDifference]:
     ours = {file.path for file in wanted.files}
     found += [FileDifference(path, None, _stray(path)) for path in seen.owned if path not in ours]
     return found
+
+
+def files_of(unit: str | None, wanted: BoxState, seen: Seen) -> list[FileDifference]:
+    """Those of the files that belong to one copy's unit; to no copy but to the whole box for None."""
+    return [each for each in files(wanted, seen) if belongs_to(each.path) == unit]
 
 
 def _stray(path: str) -> str:
@@ -79,17 +92,28 @@ def relaunch(unit: Unit, seen: UnitSeen, box: Seen) -> str | None:
     image = unit.launch.image
     if image and seen.image and box.images.get(image) not in (None, seen.image):
         return f"{image} is another image now ({(box.images[image] or '')[:19]}), it runs {seen.image[:19]}"
-    drop_ins = [path for path in seen.dropins if PurePosixPath(path).is_relative_to(PurePosixPath(paths.UNITS))]
-    return f"drop-in {', '.join(drop_ins)} may have changed how it runs" if drop_ins else None
+    if drop_ins := strays(seen, box):
+        return f"drop-in {', '.join(drop_ins)} may have changed how it runs"
+    return stale(unit, seen, box) if unit.kind is Kind.COPY else None
+
+
+def strays(seen: UnitSeen, box: Seen) -> list[str]:
+    """The drop-ins of a unit that floor takes away together with it.
+
+    One for all services of the box (`service.d`) is not floor's; one for all copies (`floor-copy-.service.d`) goes with
+    what is the whole box's.
+    """
+    own = seen.name if seen.name.startswith(COPY_PREFIX) else None
+    return [path for path in seen.dropins if path in box.owned and belongs_to(path) == own]
 
 
 def stale(unit: Unit, seen: UnitSeen, box: Seen) -> str | None:
-    """Why a running service must read its files again, or None: one of them is younger than the process.
+    """Why a running process must read its files again, or None: one of them is younger than it is.
 
     For nginx the youngest worker counts, which a reload makes anew.
     """
     read_at = seen.youngest_child if unit.kind is Kind.PROXY else seen.main_started
-    for path in unit.reload_on:
+    for path in (*unit.reload_on, *KEYS.get(unit.kind, ())):
         there = box.files.get(path)
         if there is not None and read_at is not None and there.mtime > read_at:
             return f"{path} changed after it was read"

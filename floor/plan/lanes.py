@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from floor.plan.aim import Aim, Copy
-from floor.plan.steps import Step, Until
+from floor.box.drains import Drain
+from floor.plan import holders
+from floor.plan.aim import Aim, Copy, Wanted
+from floor.plan.seen import Seen
+from floor.plan.steps import Late, Step, Until
 
 POOL_SECONDS = 30.0  # a pool ticks twice a second; a reload of nginx takes well under a second
 STOP_SECONDS = 60.0  # an engine that has nothing left to do and is still there after this is killed
-KILLED_SECONDS = 30.0
 MEMORY_SECONDS = 120.0  # memory of a stopped engine comes back within seconds to minutes (minefield 81)
 START_SLACK = 60.0  # beyond the unit's own TimeoutStartSec
 
@@ -17,14 +17,15 @@ START_SLACK = 60.0  # beyond the unit's own TimeoutStartSec
 def take_out(aim: Aim, copy: Copy, why: str, *, last: bool) -> list[Step]:
     """Drain `copy` on every proxy box that knows it, and wait until no request is left on it.
 
-    `last` allows it even where no other member is left.
+    `last` allows it even where no other member is left. A copy that is up is waited for in any case: a proxy box that
+    does not answer may have sent it something.
     """
     steps = []
-    for proxy in aim.knows(copy.backend, copy.model):
+    for proxy in aim.knows(copy):
         drain = {"backend": copy.backend, "holder": aim.holder, "last": last}
         steps.append(Step(proxy.box, "drain.add", drain, f"drain {copy.backend}", why))
-        steps.append(_pool(proxy.box, copy, member=False))
-    if steps:
+        steps.append(in_pool(proxy.box, copy, member=False))
+    if copy.check and (steps or aim.seen[copy.box].unit(copy.unit).active == "active"):
         idle = Until("idle", copy.request_time, times=2, late="go on")
         steps.append(Step(copy.box, "engine.idle", copy.check, f"wait until {copy.backend} has finished", until=idle))
     return steps
@@ -32,61 +33,89 @@ def take_out(aim: Aim, copy: Copy, why: str, *, last: bool) -> list[Step]:
 
 def bring_down(copy: Copy, why: str) -> list[Step]:
     """Stop the unit of `copy`; done only when no process of it is left."""
-    stop = {"unit": copy.unit.name}
-    return [
-        Step(copy.box, "unit.stop", stop, f"stop {copy.backend}", why, Until("stopped", STOP_SECONDS, late="kill")),
-    ]
+    stopped = Until("stopped", STOP_SECONDS, late="kill")
+    return [Step(copy.box, "unit.stop", {"unit": copy.unit}, f"stop {copy.backend}", why, stopped)]
 
 
-def bring_up(aim: Aim, copy: Copy, why: str, *, enabled: bool) -> list[Step]:
+def take_away(aim: Aim, copy: Copy, why: str, *, last: bool) -> list[Step]:
+    """Take `copy` out of the pools and stop it for good: it does not start again with the box."""
+    unit = aim.seen[copy.box].unit(copy.unit)
+    if not unit.running and unit.enabled != "enabled":
+        return []
+    out = take_out(aim, copy, why, last=last) if unit.running else []
+    disable = Step(copy.box, "unit.disable", {"unit": copy.unit}, f"disable {copy.unit}", why)
+    return [*out, disable, *bring_down(copy, why)]
+
+
+def bring_up(copy: Wanted, why: str, *, enabled: bool) -> list[Step]:
     """Wait for memory, start the unit of `copy`, wait until it is warm."""
-    unit = {"unit": copy.unit.name}
-    steps = [memory] if (memory := _memory(aim, copy)) else []
+    unit = {"unit": copy.unit}
+    steps = [memory] if (memory := _memory(copy)) else []
     if not enabled:
-        steps.append(Step(copy.box, "unit.enable", unit, f"enable {copy.unit.name}"))
+        steps.append(Step(copy.box, "unit.enable", unit, f"enable {copy.unit}"))
     steps.append(Step(copy.box, "unit.start", unit, f"start {copy.backend}", why))
     steps.append(wait_warm(copy))
     return steps
 
 
-def wait_warm(copy: Copy) -> Step:
+def wait_warm(copy: Wanted) -> Step:
     """Wait until the unit of `copy` is active, which is when its warm-up has ended."""
-    warm = Until("active", copy.start_time + START_SLACK, value="active", crashed=True)
-    params = {"unit": copy.unit.name, "until": "active"}
+    warm = Until("active", copy.resolved.start_time + START_SLACK, value="active", crashed=True)
+    params = {"unit": copy.unit, "until": "active"}
     return Step(copy.box, "unit.wait", params, f"wait until {copy.backend} is warm", until=warm)
 
 
 def let_in(aim: Aim, copy: Copy) -> list[Step]:
-    """Undrain `copy` on every reachable proxy box and wait until each pool has it."""
+    """End what this operation, and the absence of the box, hold against `copy`, and wait until each pool has it.
+
+    Where a person holds it out it stays out.
+    """
     steps = []
     for proxy in aim.proxies:
+        if any(_absence(drain, copy) for drain in proxy.drained(copy.backend)):
+            params = {"backend": copy.backend, "holder": holders.absent(copy.box), "epoch": None}
+            why = f"{copy.box} answers and is as wanted"
+            steps.append(Step(proxy.box, "drain.remove", params, f"{copy.backend} may come back", why))
         drain = {"backend": copy.backend, "holder": aim.holder}
         steps.append(Step(proxy.box, "drain.remove", drain, f"readmit {copy.backend}"))
-        if not held(proxy.drains.get(copy.backend, ())):
-            steps.append(_pool(proxy.box, copy, member=True))
+        if not holders.held(proxy.drained(copy.backend)):
+            steps.append(in_pool(proxy.box, copy, member=True))
     return steps
 
 
-def held(drains: Iterable[object]) -> bool:
-    """Whether somebody holds a drain by hand: such a one outlives operations, and only that person ends it."""
-    return any(isinstance(drain, dict) and drain.get("epoch") is None for drain in drains)
+def rejoin(aim: Aim, copy: Copy, *, awaited: bool) -> list[Step]:
+    """What a warm copy that is as wanted still needs to serve; nothing in most cases.
+
+    One that an operation or an absence holds out is let in. With `awaited` others are about to go: then the pools must
+    have it first, also where it only has to come back by itself.
+    """
+    drains = [drain for proxy in aim.proxies for drain in proxy.drained(copy.backend)]
+    if any(drain.epoch is not None or _absence(drain, copy) for drain in drains):
+        return let_in(aim, copy)
+    return [in_pool(proxy.box, copy, member=True) for proxy in aim.knows(copy) if awaited and _comes(proxy, copy)]
 
 
-def _pool(box: str, copy: Copy, *, member: bool) -> Step:
+def _absence(drain: Drain, copy: Copy) -> bool:
+    """Whether `copy` is held out because its box did not answer once."""
+    return drain.epoch is None and drain.holder == holders.absent(copy.box)
+
+
+def _comes(proxy: Seen, copy: Copy) -> bool:
+    """Whether `copy` is not in the pool of `proxy` and nobody holds it out."""
+    return copy.backend not in proxy.serving(copy.model) and not proxy.drained(copy.backend)
+
+
+def in_pool(box: str, copy: Copy, *, member: bool, late: Late = "fail") -> Step:
+    """Wait until the pool of a box has `copy`, or has let go of it."""
     params = {"model": copy.model, "backend": copy.backend, "member": member}
     text = f"wait until {copy.backend} is {'in' if member else 'out of'} {box}'s pool"
-    return Step(box, "pool.wait", params, text, until=Until("reached", POOL_SECONDS))
+    return Step(box, "pool.wait", params, text, until=Until("reached", POOL_SECONDS, late=late))
 
 
-def _memory(aim: Aim, copy: Copy) -> Step | None:
-    wanted = next(found for found in aim.config.copies(copy.model) if found.backend == copy.backend)
-    if wanted.utilization is None and wanted.cache_memory is None:
+def _memory(copy: Wanted) -> Step | None:
+    share, size = copy.resolved.utilization, copy.resolved.cache_memory
+    if share is None and size is None:
         return None
-    params = {"fraction": wanted.utilization, "bytes": None if wanted.utilization else wanted.cache_memory}
-    return Step(
-        copy.box,
-        "memory.wait",
-        params,
-        f"wait until {copy.backend} fits in memory",
-        until=Until("fits", MEMORY_SECONDS),
-    )
+    params = {"fraction": share, "bytes": None if share else size}
+    fits = Until("fits", MEMORY_SECONDS)
+    return Step(copy.box, "memory.wait", params, f"wait until {copy.backend} fits in memory", until=fits)

@@ -1,22 +1,58 @@
-"""What would make a deployment fail halfway, found before anything stops."""
+"""What would make an operation fail halfway, found before anything stops."""
 
 from __future__ import annotations
 
+import ipaddress
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from floor.box import paths
 from floor.desired.state import BoxState, Kind
-from floor.plan.aim import Aim, Copy
+from floor.plan.aim import Aim, Wanted
 from floor.plan.seen import Seen
 
 
 def problems(aim: Aim) -> list[str]:
-    """Given the aim, return one line for each thing that a box lacks: `BOX: what was found; what to do`."""
-    found: list[str] = []
-    for box, state in aim.wanted.items():
-        if box in aim.seen:
-            found += _programs(aim.seen[box], state)
-    for copy in aim.copies():
-        if copy.box in aim.seen:
-            found += _copy(aim, copy, aim.seen[copy.box])
+    """Given the aim of a deployment, return a line for each thing that is lacking: `BOX: found; what to do`."""
+    found = _addresses(aim)
+    for box, seen in aim.seen.items():
+        found += _programs(seen, aim.wanted[box])
+        found += _ports(aim, seen)
+    for copy in aim.copies:
+        found += _copy(copy, aim.seen[copy.box])
     return found
+
+
+def restart_problems(aim: Aim, backends: Collection[str]) -> list[str]:
+    """Given the aim and the backends to restart, return one line for each thing that stands against it."""
+    chosen = [copy for copy in aim.copies if copy.backend in backends]
+    found = [
+        f"{copy.box}: {copy.backend} is not deployed there yet; run `floor deploy`"
+        for copy in chosen
+        if aim.seen[copy.box].files.get(str(paths.UNITS / copy.unit)) is None
+    ]
+    return found + [
+        f"{seen.box}: nginx serves there and floor-pool does not run, so nothing can be drained; run `floor deploy`"
+        for seen in aim.proxies
+        if chosen and seen.unit("floor-proxy.service").running and not seen.unit("floor-pool.service").running
+    ]
+
+
+def _addresses(aim: Aim) -> list[str]:
+    """An engine and its proxies must be told one and the same address, of which a name may have lost the right one."""
+    found = []
+    several = any(not _loopback(address) for address in aim.addresses.values() if address)
+    for box in aim.seen:
+        host, address = aim.config.boxes[box].host, aim.addresses.get(box)
+        if address is None:
+            found.append(f"{box}: {host} has no address now; write its IP address as `host`, or mend the name service")
+        elif several and _loopback(address):
+            found.append(f"{box}: {host} means {address} here, which other boxes cannot reach; write its IP address")
+    return found
+
+
+def _loopback(address: str) -> bool:
+    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
 
 
 def _programs(seen: Seen, state: BoxState) -> list[str]:
@@ -24,23 +60,48 @@ def _programs(seen: Seen, state: BoxState) -> list[str]:
     if any(unit.kind is Kind.PROXY for unit in state.units) and not seen.facts.get("nginx"):
         found.append(f"{seen.box}: nginx is not installed; run `floor setup {seen.box}`")
     if any(unit.launch.image for unit in state.units) and not seen.facts.get("docker"):
-        found.append(f"{seen.box}: docker is not installed; install it, or write `runtime: {{kind: native, …}}`")
+        said = seen.facts.get("docker_error")
+        what = f"docker does not answer ({said})" if said else "docker is not installed"
+        found.append(f"{seen.box}: {what}; see to it, or write `runtime: {{kind: native, …}}`")
     return found
 
 
-def _copy(aim: Aim, copy: Copy, seen: Seen) -> list[str]:
-    wanted = next(each for each in aim.config.copies(copy.model) if each.backend == copy.backend)
+def _ports(aim: Aim, seen: Seen) -> list[str]:
+    """The ports of the proxy and of the status port, where another program holds them."""
+    wanted = {aim.config.boxes[seen.box].status_port: ("the status port", "floor.agent.status", "status_port")}
+    if seen.box in aim.config.proxy.boxes:
+        for model in aim.config.models:
+            wanted[aim.config.listen(model)] = (f"the proxy's port of {model}", str(paths.NGINX_CONF), "listen")
+    return [
+        _held(seen, port, what, option)
+        for port, (what, ours, option) in wanted.items()
+        if (holder := seen.listening.get(str(port))) and ours not in str(holder.get("command"))
+    ]
+
+
+def _copy(copy: Wanted, seen: Seen) -> list[str]:
+    wanted, image = copy.resolved, copy.state.launch.image
     found = []
-    image = copy.unit.launch.image
     if image and seen.facts.get("docker") and not seen.images.get(image):
         found.append(f"{seen.box}: there is no image {image}; pull or load it there, nothing is fetched while serving")
     if wanted.source.startswith("/") and seen.paths.get(wanted.source) is False:
         found.append(f"{seen.box}: there is no {wanted.source} ({copy.backend}); copy the weights there")
     holder = seen.listening.get(str(wanted.port))
-    unit = seen.unit(copy.unit.name)
-    if holder and not unit.running:
-        found.append(
-            f"{seen.box}: port {wanted.port} of {copy.backend} is held by {holder.get('command')} "
-            f"(pid {holder.get('pid')}); stop it, or write another `port`"
-        )
+    if holder and not _own(copy, seen, holder):
+        found.append(_held(seen, wanted.port, f"the port of {copy.backend}", "port"))
     return found
+
+
+def _own(copy: Wanted, seen: Seen, holder: Mapping[str, Any]) -> bool:
+    """Whether what holds the port is the copy itself, or what a former run of it has left: both go before it starts."""
+    unit = seen.unit(copy.unit)
+    there = str(copy.check.get("url", "")).endswith(f":{copy.resolved.port}")
+    return there and (unit.running or unit.image is not None or holder.get("pid") in unit.left)
+
+
+def _held(seen: Seen, port: int, what: str, option: str) -> str:
+    holder = seen.listening[str(port)]
+    return (
+        f"{seen.box}: port {port}, {what}, is held by {holder.get('command') or 'a process that does not tell'} "
+        f"(pid {holder.get('pid')}); stop it, or write another `{option}`"
+    )

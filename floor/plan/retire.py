@@ -2,66 +2,63 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from floor.box import paths
-from floor.plan import difference
-from floor.plan.aim import Aim, check_params, settings_path
-from floor.plan.copies import file_steps
-from floor.plan.lanes import POOL_SECONDS, STOP_SECONDS
-from floor.plan.steps import Stage, Step, Until, stage
+from floor.desired.copies import settings_path
+from floor.plan import difference, lanes
+from floor.plan.aim import Aim, Copy, check_params
+from floor.plan.files import file_steps, is_unit, reload_units
+from floor.plan.serving import Serving
+from floor.plan.steps import Stage, Step, stage
 
 
-def plan_retirements(aim: Aim) -> list[Stage]:
-    """Given the aim, return one stage for each unit of a copy that is on a box and not wanted there."""
+def retired(aim: Aim) -> list[Copy]:
+    """Given the aim, return the copies that have a unit on a box and are not wanted there."""
+    found = []
+    for box in aim.seen:
+        wanted = {unit.name for unit in aim.wanted[box].units}
+        found += [copy for copy in present(aim, box) if copy.unit not in wanted]
+    return found
+
+
+def present(aim: Aim, box: str) -> list[Copy]:
+    """Given a box that answers, return the copies of which anything is there: files or a unit, wanted or not."""
+    seen = aim.seen[box]
+    names = {name for path in seen.owned if (name := difference.belongs_to(path))}
+    names |= {name for name in seen.units if name.startswith(difference.COPY_PREFIX)}
+    return [_copy(aim, box, name) for name in sorted(names)]
+
+
+def plan_retirements(aim: Aim, serving: Serving) -> list[Stage]:
+    """Given the aim, return one stage for each copy that is there and not wanted.
+
+    The last one of a model may go only where its stage says so: also because floor.yaml no longer has the model.
+    """
     stages: list[Stage] = []
-    for box, state in aim.wanted.items():
-        if box not in aim.seen:
-            continue
-        ours = {unit.name for unit in state.units}
-        names = {name for path in aim.seen[box].owned if (name := difference.belongs_to(path))}
-        names |= {unit.name for unit in aim.seen[box].units.values() if unit.name.startswith(difference.COPY_PREFIX)}
-        for name in sorted(names - ours):
-            lane = _lane(aim, box, name)
-            gone = [model] if (model := _model(name)) not in aim.config.models else []
-            stages += stage(f"retire {model}@{box}", lane, outage=tuple(gone if lane else ()))
+    for copy in retired(aim):
+        last = serving.only(copy.model, {copy.backend})
+        why = f"floor.yaml no longer has {copy.backend}"
+        lane = [*lanes.take_away(aim, copy, why, last=last), *_files(aim, copy)]
+        stops = any(step.call == "unit.stop" for step in lane)
+        stages += stage(f"retire {copy.backend}", lane, outage=(copy.model,) if last and stops else ())
+        serving.leaves(copy.model, {copy.backend})
     return stages
 
 
-def _lane(aim: Aim, box: str, name: str) -> list[Step]:
-    seen = aim.seen[box]
-    unit = seen.unit(name)
-    model, backend = _model(name), f"{_model(name)}@{box}"
-    why = f"floor.yaml no longer has {backend}"
-    found = [each for each in difference.files(aim.wanted[box], seen) if difference.belongs_to(each.path) == name]
-    steps: list[Step] = []
-    if unit.running:
-        for proxy in aim.knows(backend, model):
-            drain: dict[str, Any] = {"backend": backend, "holder": aim.holder, "last": model not in aim.config.models}
-            steps.append(Step(proxy.box, "drain.add", drain, f"drain {backend}", why))
-            out = {"model": model, "backend": backend, "member": False}
-            text = f"wait until {backend} is out of {proxy.box}'s pool"
-            steps.append(Step(proxy.box, "pool.wait", out, text, until=Until("reached", POOL_SECONDS)))
-        settings = seen.texts.get(settings_path(model))
-        if steps and settings:
-            idle = Until("idle", _request_time(aim), times=2, late="go on")
-            steps.append(
-                Step(box, "engine.idle", check_params(settings), f"wait until {backend} has finished", until=idle)
-            )
-    if unit.running or unit.enabled == "enabled":
-        steps.append(Step(box, "unit.disable", {"unit": name}, f"disable {name}", why))
-        stopped = Until("stopped", STOP_SECONDS, late="kill")
-        steps.append(Step(box, "unit.stop", {"unit": name}, f"stop {backend}", why, stopped))
-    steps += file_steps(box, found)
-    if any(each.path.startswith(str(paths.UNITS)) for each in found):
-        steps.append(Step(box, "units.reload", {}, "let systemd read its units again"))
-    return steps
+def _files(aim: Aim, copy: Copy) -> list[Step]:
+    found = difference.files_of(copy.unit, aim.wanted[copy.box], aim.seen[copy.box])
+    steps = file_steps(copy.box, found)
+    return [*steps, reload_units(copy.box)] if any(is_unit(each.path) for each in found) else steps
 
 
-def _model(unit: str) -> str:
-    return unit.removeprefix(difference.COPY_PREFIX).removesuffix(".service")
-
-
-def _request_time(aim: Aim) -> float:
-    """The longest time that a request of any model may take: the config no longer tells it of the retired one."""
-    return max((model.request_time for model in aim.config.models.values()), default=0.0)
+def _copy(aim: Aim, box: str, unit: str) -> Copy:
+    model = unit.removeprefix(difference.COPY_PREFIX).removesuffix(".service")
+    # The longest of all models: floor.yaml may no longer say how long a request of this one may take.
+    longest = max((found.request_time for found in aim.config.models.values()), default=0.0)
+    known = aim.config.models.get(model)
+    return Copy(
+        backend=f"{model}@{box}",
+        model=model,
+        box=box,
+        unit=unit,
+        request_time=known.request_time if known else longest,
+        check=check_params(aim.seen[box].texts.get(settings_path(model))),
+    )

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from floor.box.drains import Drain, live
+
 RUNNING = frozenset({"active", "activating", "reloading", "deactivating"})
 
 
@@ -21,7 +23,10 @@ class FileSeen:
 
 @dataclass(frozen=True)
 class UnitSeen:
-    """A unit as systemd tells of it, and what its main process was started with."""
+    """A unit as systemd tells of it, and what its main process was started with.
+
+    `image` is that of its container, also of one that outlived its client; `left` are the processes of its cgroup.
+    """
 
     name: str
     active: str = "inactive"
@@ -32,10 +37,10 @@ class UnitSeen:
     invocation: str = ""
     dropins: tuple[str, ...] = ()
     needs_reload: bool = False
-    restarts: int = 0
     main_started: float | None = None
     youngest_child: float | None = None
     image: str | None = None
+    left: tuple[int, ...] = ()
 
     @property
     def running(self) -> bool:
@@ -57,7 +62,6 @@ class OperationSeen:
     live: bool
     by: Mapping[str, Any]
     target: Any = None
-    config: str = ""
 
     @property
     def who(self) -> str:
@@ -66,11 +70,10 @@ class OperationSeen:
 
 @dataclass(frozen=True)
 class Seen:
-    """All that the planner knows of one box."""
+    """All that the planner knows of one box. `drains` are those that count now."""
 
     box: str
     facts: Mapping[str, Any] = field(default_factory=dict)
-    release: str | None = None
     mode: str | None = None
     operation: OperationSeen | None = None
     config: str | None = None
@@ -82,7 +85,7 @@ class Seen:
     images: Mapping[str, str | None] = field(default_factory=dict)
     paths: Mapping[str, bool] = field(default_factory=dict)
     listening: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    drains: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
+    drains: Mapping[str, tuple[Drain, ...]] = field(default_factory=dict)
     pool: Mapping[str, Any] | None = None
     secrets: str | None = None
 
@@ -90,26 +93,29 @@ class Seen:
         """Given a unit's name, return what was seen of it; a unit that is not there is inactive."""
         return self.units.get(name, UnitSeen(name))
 
-    def member(self, model: str, backend: str) -> bool:
-        """Whether this box's pool has `backend` of `model` in it now."""
-        pools = (self.pool or {}).get("pools", {})
-        return backend in pools.get(model, {}).get("members", ())
+    def pooled(self, model: str) -> Mapping[str, Any]:
+        """What this box's pool says of `model`; empty where it knows nothing of it, or where there is no pool."""
+        pools = (self.pool or {}).get("pools") or {}
+        found: Mapping[str, Any] = pools.get(model) or {}
+        return found
 
-    def serving(self, model: str) -> tuple[str, ...]:
+    def serving(self, model: str) -> frozenset[str]:
         """The backends of `model` that this box's pool has in it now."""
-        pools = (self.pool or {}).get("pools", {})
-        return tuple(pools.get(model, {}).get("members", ()))
+        return frozenset(self.pooled(model).get("members", ()))
+
+    def drained(self, backend: str) -> tuple[Drain, ...]:
+        """Who holds `backend` out of this box's pool now."""
+        return self.drains.get(backend, ())
 
 
 def parse(box: str, answer: Mapping[str, Any]) -> Seen:
     """Given a box's name and the JSON that its agent answered to `observe`, return it typed."""
-    operation = answer.get("operation")
+    operation = _operation(answer["operation"]) if answer.get("operation") else None
     return Seen(
         box=box,
         facts=answer.get("facts") or {},
-        release=answer.get("release"),
         mode=answer.get("mode"),
-        operation=_operation(operation) if operation else None,
+        operation=operation,
         config=answer.get("config"),
         configs=tuple(answer.get("configs") or ()),
         files={path: _file(seen) if seen else None for path, seen in answer["files"].items()},
@@ -119,10 +125,23 @@ def parse(box: str, answer: Mapping[str, Any]) -> Seen:
         images=answer.get("images") or {},
         paths=answer.get("paths") or {},
         listening=answer.get("listening") or {},
-        drains={backend: tuple(holders) for backend, holders in (answer.get("drains") or {}).items()},
+        drains=counting(answer.get("drains") or {}, operation),
         pool=answer.get("pool"),
         secrets=answer.get("secrets"),
     )
+
+
+def counting(recorded: Mapping[str, Any], operation: OperationSeen | None) -> dict[str, tuple[Drain, ...]]:
+    """Given the drains that a box has on record and its operation, return those that count now.
+
+    What an operation left behind lapses with its lease; it stays on record until the next one drains.
+    """
+    holding = operation.epoch if operation and operation.live else None
+    every = {
+        backend: tuple(Drain(one["holder"], one["epoch"], float(one["at"])) for one in held)
+        for backend, held in recorded.items()
+    }
+    return live(every, holding)
 
 
 def _unit(name: str, seen: Mapping[str, Any]) -> UnitSeen:
@@ -137,10 +156,10 @@ def _unit(name: str, seen: Mapping[str, Any]) -> UnitSeen:
         invocation=seen.get("invocation") or "",
         dropins=tuple(seen.get("dropins") or ()),
         needs_reload=bool(seen.get("needs_reload")),
-        restarts=int(seen.get("restarts") or 0),
         main_started=seen.get("main_started"),
         youngest_child=seen.get("youngest_child"),
         image=container.get("image"),
+        left=tuple(seen.get("left") or ()),
     )
 
 
@@ -152,7 +171,6 @@ def _operation(seen: Mapping[str, Any]) -> OperationSeen:
         live=bool(seen.get("live")),
         by=seen.get("by") or {},
         target=seen.get("target"),
-        config=str(seen.get("config") or ""),
     )
 
 

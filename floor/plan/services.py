@@ -3,100 +3,103 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection
 
 from floor.box import paths
 from floor.desired.state import BoxState, File, Kind, Unit
-from floor.plan import difference
+from floor.plan import difference, keys, lanes
 from floor.plan.aim import Aim
-from floor.plan.copies import file_steps
+from floor.plan.copies import relaunch
+from floor.plan.files import file_steps, is_unit, reload_units
+from floor.plan.pools import Between, between
+from floor.plan.retire import retired
 from floor.plan.seen import Seen
+from floor.plan.serving import Serving
 from floor.plan.steps import Stage, Step, Until, stage
 
 ORDER = (Kind.TARGET, Kind.STATUS, Kind.POOL, Kind.PROXY)  # a pool wants the status ports, nginx the pool's members
 SERVICE_SECONDS = 30.0
 
 
-def plan_services(aim: Aim, *, copies_pending: bool) -> list[Stage]:
+def plan_services(aim: Aim, serving: Serving) -> list[Stage]:
     """Given the aim, return the stages for everything but the copies: engine boxes side by side, then each proxy box.
 
-    While copies are still to be changed (`copies_pending`) the pools know old and new backends alike.
+    While copies are still to be changed the pools know old and new backends alike. A backend that they must forget
+    although it is the last one that serves its model makes the stage an outage.
     """
-    proxies = set(aim.config.proxy.boxes)
-    lanes = {box: _lane(aim, box, copies_pending) for box in aim.wanted if box in aim.seen}
-    stages = stage("prepare the boxes", *(lane for box, lane in lanes.items() if box not in proxies))
-    for box in (box for box in lanes if box in proxies):
-        stages += stage(f"prepare {box}", lanes[box])
+    leaving = {copy.backend for copy in retired(aim) if aim.seen[copy.box].unit(copy.unit).running}
+    moving = {copy.backend for copy in aim.copies if relaunch(aim, copy)}
+    boxes = [box for box in aim.wanted if box in aim.seen]
+    proxies = [seen.box for seen in aim.proxies]
+    stages = stage("prepare the boxes", *(_lane(aim, box, None) for box in boxes if box not in proxies))
+    lost: set[str] = set()
+    for box in proxies:
+        now = _pool_settings(aim, box, leaving, moving)
+        lost |= now.lost
+        stages += stage(f"prepare {box}", _lane(aim, box, now), outage=_outage(aim.seen[box], now.lost))
+    for model in aim.config.models:
+        serving.leaves(model, lost)
     return stages
 
 
-def retired_backends(present: str | None, wanted: str) -> list[dict[str, Any]]:
-    """Given the pool settings that lie on a box and those wanted, return the backends that only the former has."""
-    names = {backend["name"] for pool in json.loads(wanted)["pools"] for backend in pool["backends"]}
-    return [
-        {**backend, "model": pool["model"]}
-        for pool in _pools(present)
-        for backend in pool["backends"]
-        if backend["name"] not in names
-    ]
+def plan_leftovers(aim: Aim) -> list[Stage]:
+    """Given the aim, return the stage that takes services away which a box no longer needs: after all that serves."""
+    found_lanes = []
+    for box, seen in aim.seen.items():
+        found = [each for each in difference.files_of(None, aim.wanted[box], seen) if each.wanted is None]
+        if names := _leftover(aim, box):
+            reload = [reload_units(box)] if any(is_unit(each.path) for each in found) else []
+            gone = [step for name in names for step in _take_away(box, name)]
+            found_lanes.append([*gone, *file_steps(box, found), *reload])
+    return stage("take away services", *found_lanes)
 
 
-def united(present: str | None, wanted: str) -> str:
-    """Given pool settings as they lie on a box and as wanted, return the wanted ones with the old backends kept."""
-    settings = json.loads(wanted)
-    pools = {pool["model"]: pool for pool in settings["pools"]}
-    for old in _pools(present):
-        new = pools.get(old["model"])
-        if new is None:
-            settings["pools"].append(old)
-            continue
-        names = {backend["name"] for backend in new["backends"]}
-        new["backends"] += [backend for backend in old["backends"] if backend["name"] not in names]
-    return json.dumps(settings, indent=1, sort_keys=True) + "\n"
+def _pool_settings(aim: Aim, box: str, leaving: Collection[str], moving: Collection[str]) -> Between:
+    path = str(paths.POOL_SETTINGS)
+    wanted = aim.wanted[box].file(path)
+    return between(aim.seen[box].texts.get(path), wanted.text if wanted else '{"pools": []}', leaving, moving)
 
 
-def _pools(text: str | None) -> list[dict[str, Any]]:
-    try:
-        found = json.loads(text) if text else {}
-    except ValueError:
-        return []  # a settings file that somebody broke holds no backends to keep; it is written anew
-    return list(found.get("pools", [])) if isinstance(found, Mapping) else []
+def _outage(proxy: Seen, lost: Collection[str]) -> tuple[str, ...]:
+    """The models of which this box's pool would have nobody left."""
+    models = (proxy.pool or {}).get("pools") or {}
+    return tuple(model for model in models if proxy.serving(model) and proxy.serving(model) <= set(lost))
 
 
-def _lane(aim: Aim, box: str, copies_pending: bool) -> list[Step]:
+def _lane(aim: Aim, box: str, pool: Between | None) -> list[Step]:
     seen = aim.seen[box]
-    wanted = _with_old_backends(aim.wanted[box], seen) if copies_pending else aim.wanted[box]
-    found = [each for each in difference.files(wanted, seen) if difference.belongs_to(each.path) is None]
-    units = [unit for kind in ORDER for unit in wanted.units if unit.kind is kind]
-    leftover = _leftover(wanted, seen)
-    steps = [step for name in leftover for step in _take_away(box, name)]
-    steps += file_steps(box, found)
+    found = difference.files_of(None, _with_pool(aim.wanted[box], pool), seen)
+    if _leftover(aim, box):  # what they read goes with them
+        found = [each for each in found if each.wanted is not None]
+    units = [unit for kind in ORDER for unit in aim.wanted[box].units if unit.kind is kind]
+    steps = file_steps(box, found)
     changed = {each.path for each in found}
-    if any(path.startswith(str(paths.UNITS)) for path in changed) or any(seen.unit(u.name).needs_reload for u in units):
-        steps.append(Step(box, "units.reload", {}, "let systemd read its units again"))
+    if any(is_unit(path) for path in changed) or any(seen.unit(unit.name).needs_reload for unit in units):
+        steps.append(reload_units(box))
+    anew = False
     for unit in units:
-        steps += _unit(box, unit, seen, changed)
-    return steps
+        verb, why = _verb(aim, box, unit, changed)
+        steps += _unit(seen, unit, verb, why)
+        anew = anew or (unit.kind is Kind.POOL and verb != "")
+    return [*steps, *_settled(aim, seen)] if anew else steps
 
 
-def _unit(box: str, unit: Unit, seen: Seen, changed: set[str]) -> list[Step]:
-    there = seen.unit(unit.name)
+def _unit(seen: Seen, unit: Unit, verb: str, why: str) -> list[Step]:
+    params = {"unit": unit.name}
     steps = []
-    if there.enabled != "enabled":
-        steps.append(Step(box, "unit.enable", {"unit": unit.name}, f"enable {unit.name}"))
-    verb, why = _verb(unit, seen, changed)
+    if seen.unit(unit.name).enabled != "enabled":
+        steps.append(Step(seen.box, "unit.enable", params, f"enable {unit.name}"))
     if verb:
-        steps.append(Step(box, f"unit.{verb}", {"unit": unit.name}, f"{verb} {unit.name}", why))
+        steps.append(Step(seen.box, f"unit.{verb}", params, f"{verb} {unit.name}", why))
         until = Until("active", SERVICE_SECONDS, value="active", crashed=True)
-        params = {"unit": unit.name, "until": "active"}
-        steps.append(Step(box, "unit.wait", params, f"wait until {unit.name} runs", until=until))
+        text = f"wait until {unit.name} runs"
+        steps.append(Step(seen.box, "unit.wait", {**params, "until": "active"}, text, until=until))
     return steps
 
 
-def _verb(unit: Unit, seen: Seen, changed: set[str]) -> tuple[str, str]:
+def _verb(aim: Aim, box: str, unit: Unit, changed: Collection[str]) -> tuple[str, str]:
     """What to tell systemd of a service: nothing, start, restart or reload; and why."""
+    seen = aim.seen[box]
     there = seen.unit(unit.name)
     if not there.running or there.sub == "auto-restart":
         return "start", f"it is {there.active}"
@@ -104,30 +107,43 @@ def _verb(unit: Unit, seen: Seen, changed: set[str]) -> tuple[str, str]:
         return "", ""
     if why := difference.relaunch(unit, there, seen):
         return "restart", why
-    read = sorted(changed & set(unit.reload_on))
+    read = sorted(set(changed) & set(unit.reload_on))
     why = f"{read[0]} changes" if read else difference.stale(unit, there, seen) or ""
+    if not why and box in keys.rekeyed(aim):
+        why = "it must read the keys again"
     return ("reload" if unit.kind is Kind.PROXY else "restart", why) if why else ("", "")
 
 
-def _with_old_backends(wanted: BoxState, seen: Seen) -> BoxState:
-    path = str(paths.POOL_SETTINGS)
-    file, present = wanted.file(path), seen.texts.get(path)
-    if file is None or not retired_backends(present, file.text):
+def _settled(aim: Aim, proxy: Seen) -> list[Step]:
+    """Wait until the pool of a box, which is started anew, has the copies that are up: others may go next."""
+    return [
+        lanes.in_pool(proxy.box, copy, member=True, late="go on")
+        for copy in aim.copies
+        if aim.seen[copy.box].unit(copy.unit).active == "active"
+        and not proxy.drained(copy.backend)
+        and not relaunch(aim, copy)
+    ]
+
+
+def _with_pool(wanted: BoxState, pool: Between | None) -> BoxState:
+    file = wanted.file(str(paths.POOL_SETTINGS))
+    if pool is None or file is None or file.text == pool.text:
         return wanted
-    kept = File(file.path, united(present, file.text), file.mode, file.owner)
-    return dataclasses.replace(wanted, files=tuple(kept if each is file else each for each in wanted.files))
+    now = File(file.path, pool.text, file.mode, file.owner)
+    return dataclasses.replace(wanted, files=tuple(now if each is file else each for each in wanted.files))
 
 
-def _leftover(wanted: BoxState, seen: Seen) -> list[str]:
-    """Services of ours that run or are enabled here and are not wanted on this box."""
-    ours = {unit.name for unit in wanted.units}
-    names = {unit.name for unit in seen.units.values() if unit.running or unit.enabled == "enabled"}
+def _leftover(aim: Aim, box: str) -> list[str]:
+    """Services of ours that run or are enabled on a box and are not wanted there."""
+    ours = {unit.name for unit in aim.wanted[box].units}
+    names = {unit.name for unit in aim.seen[box].units.values() if unit.running or unit.enabled == "enabled"}
     return sorted(name for name in names - ours if not name.startswith(difference.COPY_PREFIX))
 
 
 def _take_away(box: str, name: str) -> list[Step]:
     why = "this box no longer has that part"
+    stopped = Until("stopped", SERVICE_SECONDS, late="kill")
     return [
         Step(box, "unit.disable", {"unit": name}, f"disable {name}", why),
-        Step(box, "unit.stop", {"unit": name}, f"stop {name}", why, Until("stopped", SERVICE_SECONDS, late="kill")),
+        Step(box, "unit.stop", {"unit": name}, f"stop {name}", why, stopped),
     ]

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+Late = Literal["fail", "go on", "kill"]
+
 
 @dataclass(frozen=True)
 class Until:
@@ -19,7 +21,7 @@ class Until:
     deadline: float
     value: object = True
     times: int = 1
-    late: Literal["fail", "go on", "kill"] = "fail"
+    late: Late = "fail"
     crashed: bool = False
 
 

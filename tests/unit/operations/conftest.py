@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,13 +13,13 @@ from floor.config.load import Loaded, parse
 from floor.config.model import Config
 from floor.desired.build import build
 from floor.desired.state import BoxFacts, BoxState
-from floor.operations import change, site
+from floor.operations import deploy, site
 from floor.operations.change import Change
-from floor.operations.deploy import deployment
-from floor.operations.execute import Execution
-from floor.operations.restart import restart
+from floor.operations.outcome import Outcome
+from floor.operations.restart import restarting
 from floor.operations.site import Site
-from tests.unit.operations.world import SimulatedBox, World
+from tests.unit.operations.box import SimulatedBox
+from tests.unit.operations.world import World, in_turn
 
 TWO_BOXES = """\
 boxes:
@@ -35,14 +35,15 @@ models:
 proxy: {boxes: [spark-a, spark-b]}
 """
 ONE_BOX = TWO_BOXES.replace("  spark-b: {host: 192.0.2.12}\n", "").replace("[spark-a, spark-b]", "[spark-a]")
+THREE_BOXES = TWO_BOXES.replace("models:", "  spark-c: {host: 192.0.2.13}\nmodels:", 1)
 
-
+configured = functools.cache(parse)
 _BUILT: dict[tuple[object, ...], dict[str, BoxState]] = {}
 
 
 def built(config: Config, mode: str, facts: Mapping[str, BoxFacts], release: str) -> dict[str, BoxState]:
     """`build`, once for the same input: these tests plan thousands of times."""
-    key = (config.model_dump_json(), mode, tuple(sorted((name, repr(fact)) for name, fact in facts.items())), release)
+    key = (id(config), mode, tuple(facts.items()), release)
     if key not in _BUILT:
         _BUILT[key] = build(config, mode, facts, release)
     return _BUILT[key]
@@ -54,26 +55,42 @@ class Situation:
 
     world: World
     text: str = TWO_BOXES
+    release: str = "1"
+    names: dict[str, str | None] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
     progress: list[str] = field(default_factory=list)
 
     def site(self) -> Site:
-        config = parse(self.text)
-        facts = {name: BoxFacts(box.host) for name, box in config.boxes.items()}
-        self.world.learn(built(config, "replicas", facts, "1"))
-        for name in config.boxes:
+        config = configured(self.text)
+        facts = {name: BoxFacts(self.resolve(box.host)) for name, box in config.boxes.items()}
+        self.world.learn(built(config, "replicas", facts, self.release))
+        managed = [name for name, box in config.boxes.items() if box.managed]
+        for name in managed:
             if name not in self.world.boxes:
                 SimulatedBox(self.world, name)
-        boxes = {name: self.world.boxes[name] for name in config.boxes}
-        return Site(Loaded(config, self.text, Path("floor.yaml"), ()), boxes, "1", lambda host: host)  # type: ignore[arg-type] # a world's box is a transport
+        boxes = {name: self.world.boxes[name] for name in managed}
+        loaded = Loaded(config, self.text, Path("floor.yaml"), ())
+        world = self.world
+        return Site(loaded, boxes, self.release, self.resolve, world.clock, world.sleep, in_turn)  # type: ignore[arg-type] # a world's box is a transport
+
+    def resolve(self, host: str) -> str | None:
+        return self.names.get(host, host)
+
+    def deployment(self, *, force: bool = False) -> Change:
+        return deploy.deployment(self.site(), "replicas", self.said.append, self.progress.append, force=force)
 
     def deploy(self, *, force: bool = False) -> bool:
-        """`floor deploy`. Return whether there was anything to do."""
-        return self.run(deployment(self.site(), "replicas", self.said.append, self.progress.append, force=force))
+        """`floor deploy` without its checks. Return whether there was anything to do."""
+        return self.run(self.deployment(force=force))
+
+    def deploy_all(self, *, dry_run: bool = False, force: bool = False, roll_back: bool = False) -> Outcome:
+        """`floor deploy`, whole."""
+        given = self.site(), None, self.said.append, self.progress.append
+        return deploy.deploy(*given, dry_run=dry_run, force=force, roll_back=roll_back)
 
     def restart(self, *names: str, force: bool = False) -> bool:
-        """`floor restart`."""
-        return self.run(restart(self.site(), names, self.said.append, self.progress.append, force=force))
+        """`floor restart`. Return whether there was anything to do."""
+        return self.run(restarting(self.site(), names, self.said.append, self.progress.append, force=force))
 
     def run(self, change: Change) -> bool:
         aim, plan = change.look()
@@ -81,19 +98,33 @@ class Situation:
             change.run(aim, plan)
         return bool(plan)
 
+    def box(self, name: str) -> SimulatedBox:
+        return self.world.boxes[name]
+
     def starts(self, box: str, unit: str = "floor-copy-flagship.service") -> int:
         """How often a unit has been started on a box."""
-        return self.world.boxes[box].starts.count(unit)
+        return self.box(box).starts.count(unit)
+
+    def members(self, model: str = "flagship") -> list[set[str]]:
+        """Who is in the pool of each proxy box, in their order."""
+        return [self.world.members(box, model) for box in configured(self.text).proxy.boxes]
+
+    def edit(self, old: str, new: str) -> None:
+        assert old in self.text, old
+        self.text = self.text.replace(old, new)
 
 
 @pytest.fixture
 def situation(monkeypatch: pytest.MonkeyPatch) -> Situation:
-    """Two bare boxes; the clock is the world's, and no lease is kept by a thread."""
-    world = World()
-
-    def execution(*given: Any) -> Execution:
-        return Execution(*given, clock=world.clock, sleep=world.sleep)
-
-    monkeypatch.setattr(change, "Execution", execution)
+    """Two bare boxes; the clock is the world's, and nothing runs in threads but a lease's keeper, which only waits."""
     monkeypatch.setattr(site, "build", built)
-    return Situation(world)
+    return Situation(World())
+
+
+@pytest.fixture
+def deployed(situation: Situation) -> Situation:
+    """Two boxes that serve, with an empty log."""
+    situation.deploy()
+    situation.world.log.clear()
+    situation.said.clear()
+    return situation

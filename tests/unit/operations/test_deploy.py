@@ -1,227 +1,194 @@
-"""Deployments on boxes in memory: what they change, in which order, and that nothing can leave nobody serving."""
+"""Deployments on boxes in memory: what they change, in which order, and what they leave alone."""
 
 from __future__ import annotations
 
-import contextlib
-
 import pytest
 
-from floor.errors import BoxError, BusyError, FloorError, RefusedError
-from floor.operations.deploy import deployment
+from floor.errors import BoxError, FloorError, RefusedError
+from floor.plan.difference import COPY_PREFIX
 from tests.unit.operations.conftest import ONE_BOX, TWO_BOXES, Situation
-from tests.unit.operations.world import Killed
 
-UNIT = "floor-copy-flagship.service"
+UNIT = f"{COPY_PREFIX}flagship.service"
 BOTH = {"flagship@spark-a", "flagship@spark-b"}
+READING = {"observe", "nginx.test"}
 
 
-def deployed(situation: Situation) -> Situation:
-    situation.deploy()
-    situation.world.log.clear()
-    return situation
-
-
-def members(situation: Situation) -> list[set[str]]:
-    return [situation.world.members(box, "flagship") for box in situation.world.boxes]
+def calls(situation: Situation) -> set[str]:
+    return {line.split()[1] for line in situation.world.log}
 
 
 def test_bare_boxes_come_to_serve(situation: Situation) -> None:
     assert situation.deploy()
-    assert members(situation) == [BOTH, BOTH]
+    assert situation.members() == [BOTH, BOTH]
+    assert [situation.world.answering(box) for box in ("spark-a", "spark-b")] == [BOTH, BOTH]
 
 
 def test_fresh_copies_start_side_by_side(situation: Situation) -> None:
-    _, plan = deployment(situation.site(), "replicas", print, print, force=False).look()
+    _, plan = situation.deployment().look()
     (stage,) = [stage for stage in plan.stages if stage.title == "start flagship"]
     assert [{step.box for step in lane} for lane in stage.lanes] == [{"spark-a", "spark-b"}, {"spark-a", "spark-b"}]
     assert [lane[0].box for lane in stage.lanes] == ["spark-a", "spark-b"]
+    assert not plan.outage
 
 
-def test_a_second_run_finds_nothing(situation: Situation) -> None:
-    assert not deployed(situation).deploy()
-    assert {line.split()[1] for line in situation.world.log} == {"observe"}
+def test_a_second_run_finds_nothing(deployed: Situation) -> None:
+    assert not deployed.deploy()
+    assert calls(deployed) == {"observe"}
 
 
-def test_an_edited_option_replaces_one_copy_after_the_other(situation: Situation) -> None:
-    deployed(situation)
-    fewest = []
-    situation.world.watch = lambda: fewest.append(min(len(found) for found in members(situation)))
-    situation.text = TWO_BOXES.replace("max_requests: 12", "max_requests: 8")
-    assert situation.deploy()
+def test_an_edited_option_replaces_one_copy_after_the_other(deployed: Situation) -> None:
+    fewest: list[int] = []
+    deployed.world.watch = lambda: fewest.append(
+        min(len(deployed.world.answering(box)) for box in deployed.world.boxes)
+    )
+    deployed.edit("max_requests: 12", "max_requests: 8")
+    assert deployed.deploy()
     assert min(fewest) == 1
-    assert (situation.starts("spark-a"), situation.starts("spark-b")) == (2, 2)
-    assert not situation.deploy()
+    assert (deployed.starts("spark-a"), deployed.starts("spark-b")) == (2, 2)
+    assert deployed.world.cut == []
+    assert not deployed.deploy()
+
+
+def test_a_dry_run_only_looks(deployed: Situation) -> None:
+    deployed.edit("max_requests: 12", "max_requests: 8")
+    outcome = deployed.deploy_all(dry_run=True)
+    assert outcome.pending
+    assert calls(deployed) == {"observe"}
+    assert "   spark-a: drain flagship@spark-a   [arguments change: --max-num-seqs 12 → 8]" in outcome.lines()
+
+
+def test_a_deployment_tells_what_it_does_and_checks_the_result(situation: Situation) -> None:
+    outcome = situation.deploy_all()
+    assert (outcome.changed, outcome.complete) == (True, True)
+    assert situation.said[0] == "share the keys"
+    assert "  spark-a: start flagship@spark-a   [it is inactive]" in situation.said
+    assert situation.said[situation.said.index("done") + 1 :][:3] == [
+        "ok  spark-a: flagship@spark-a is in the pool: looked at http://192.0.2.11:8000",
+        "ok  spark-a: flagship@spark-b is in the pool: looked at http://192.0.2.12:8000",
+        "ok  spark-a: chat with flagship: 200, 0.10 s",
+    ]
+    assert "  spark-a: wait until flagship@spark-a is warm (20 s): loading" in situation.progress
+    assert outcome.as_json()["checks"][0] == {
+        "ok": True,
+        "where": "spark-a",
+        "what": "flagship@spark-a is in the pool: looked at http://192.0.2.11:8000",
+    }
+
+
+def test_what_was_done_and_why_is_an_event_of_its_box(deployed: Situation) -> None:
+    deployed.edit("max_requests: 12", "max_requests: 8")
+    deployed.deploy()
+    told = {event["text"]: event["data"] for event in deployed.box("spark-b").events}
+    assert told["stop flagship@spark-b"]["why"] == "arguments change: --max-num-seqs 12 → 8"
+    assert told["stop flagship@spark-b"]["verb"] == "deploy"
+
+
+def test_a_hand_edited_unit_is_put_back_without_a_restart(deployed: Situation) -> None:
+    box = deployed.box("spark-b")
+    path = f"/etc/systemd/system/{UNIT}"
+    text = box.files[path].text
+    box.edit(path, text + "# by hand\n")
+    assert deployed.deploy()
+    assert box.files[path].text == text
+    assert deployed.starts("spark-b") == 1
+    assert not box.needs_reload
+
+
+def test_a_drop_in_goes_and_its_copy_restarts(deployed: Situation) -> None:
+    box = deployed.box("spark-b")
+    box.edit(f"/etc/systemd/system/{UNIT}.d/override.conf", "[Service]\nNice=1\n")
+    assert deployed.deploy()
+    assert not [path for path in box.files if "service.d/" in path]
+    assert (deployed.starts("spark-a"), deployed.starts("spark-b")) == (1, 2)
+    assert not deployed.deploy()
+
+
+def test_a_drop_in_of_all_copies_goes_and_is_named(deployed: Situation) -> None:
+    path = "/etc/systemd/system/floor-copy-.service.d/all.conf"
+    deployed.box("spark-b").edit(path, "[Service]\nNice=1\n")
+    _, plan = deployed.deployment().look()
+    assert plan.notes == (
+        f"flagship@spark-b was started under {path}, which goes: it keeps what that says until it restarts",
+    )
+    assert deployed.deploy()
+    assert path not in deployed.box("spark-b").files
+    assert deployed.starts("spark-b") == 1
+    assert not deployed.deploy()
+
+
+def test_a_drop_in_of_all_services_of_floor_restarts_those(deployed: Situation) -> None:
+    box = deployed.box("spark-b")
+    box.edit("/etc/systemd/system/floor-.service.d/all.conf", "[Service]\nNice=1\n")
+    assert deployed.deploy()
+    assert deployed.starts("spark-b", "floor-pool.service") == 2
+    assert deployed.starts("spark-b") == 1
+    assert not deployed.deploy()
+
+
+def test_another_image_under_the_same_name_restarts_the_copies(deployed: Situation) -> None:
+    deployed.box("spark-a").images["registry.example/vllm:v1"] = "sha256:2"
+    assert deployed.deploy()
+    assert (deployed.starts("spark-a"), deployed.starts("spark-b")) == (2, 1)
+
+
+def test_a_copy_that_never_comes_up_stops_the_rest(deployed: Situation) -> None:
+    before = set(deployed.world.launches)
+    deployed.edit("max_requests: 12", "max_requests: 8")
+    deployed.site()
+    deployed.world.broken = set(deployed.world.launches) - before
+    with pytest.raises(FloorError, match=r"spark-a: floor-copy-flagship.service does not stay up \(exit-code\): lo"):
+        deployed.deploy()
+    assert deployed.members()[0] == {"flagship@spark-b"}
+    assert deployed.starts("spark-b") == 1
+    deployed.text = TWO_BOXES
+    assert deployed.deploy()
+    assert deployed.members() == [BOTH, BOTH]
+
+
+def test_a_stopped_copy_comes_back(deployed: Situation) -> None:
+    deployed.box("spark-a").lose(UNIT)
+    assert deployed.deploy()
+    assert deployed.members() == [BOTH, BOTH]
+    assert deployed.starts("spark-b") == 1
+
+
+def test_a_stopped_service_is_started_and_no_engine_touched(deployed: Situation) -> None:
+    deployed.box("spark-b").lose("floor-pool.service")
+    assert deployed.deploy()
+    assert deployed.starts("spark-b", "floor-pool.service") == 2
+    assert deployed.starts("spark-b") == 1
+    assert not deployed.deploy()
+
+
+def test_a_comment_in_the_file_is_recorded_and_restarts_nothing(deployed: Situation) -> None:
+    deployed.text = "# our boxes\n" + deployed.text
+    assert deployed.deploy()
+    assert deployed.box("spark-a").config == deployed.text
+    assert calls(deployed) == {"observe", "nginx.test", "operation.take", "events.append", "config.put"} | {
+        "operation.release"
+    }
+
+
+def test_no_box_at_all_is_an_error(deployed: Situation) -> None:
+    for box in deployed.world.boxes.values():
+        box.up = False
+    with pytest.raises(BoxError, match="no box answers:\nspark-a: no way there\nspark-b: no way there"):
+        deployed.deploy()
+
+
+def test_every_box_that_cannot_be_asked_is_named(deployed: Situation) -> None:
+    for box in deployed.world.boxes.values():
+        box.refuses = BoxError(f"{box.name}: floor is not installed there; run `floor setup {box.name}`")
+    with pytest.raises(BoxError, match=r"spark-a: floor is not.*\nspark-b: floor is not installed"):
+        deployed.deploy()
 
 
 def test_one_box_is_refused_until_the_outage_is_accepted(situation: Situation) -> None:
     situation.text = ONE_BOX
-    deployed(situation)
+    situation.deploy()
     situation.text = ONE_BOX.replace("max_requests: 12", "max_requests: 8")
     with pytest.raises(RefusedError, match="last serving copy of flagship"):
         situation.deploy()
     assert situation.starts("spark-a") == 1
     assert situation.deploy(force=True)
     assert situation.starts("spark-a") == 2
-
-
-def test_a_hand_edited_unit_is_put_back_without_a_restart(situation: Situation) -> None:
-    box = deployed(situation).world.boxes["spark-b"]
-    path = f"/etc/systemd/system/{UNIT}"
-    text = box.files[path]["text"]
-    box.edit(path, text + "# by hand\n")
-    assert situation.deploy()
-    assert box.files[path]["text"] == text
-    assert situation.starts("spark-b") == 1
-    assert not box.needs_reload
-
-
-def test_a_drop_in_goes_and_its_copy_restarts(situation: Situation) -> None:
-    box = deployed(situation).world.boxes["spark-b"]
-    box.edit(f"/etc/systemd/system/{UNIT}.d/override.conf", "[Service]\nNice=1\n")
-    assert situation.deploy()
-    assert not [path for path in box.files if "service.d/" in path]
-    assert (situation.starts("spark-a"), situation.starts("spark-b")) == (1, 2)
-
-
-def test_another_image_under_the_same_name_restarts_the_copies(situation: Situation) -> None:
-    deployed(situation)
-    situation.world.boxes["spark-a"].images["registry.example/vllm:v1"] = "sha256:2"
-    assert situation.deploy()
-    assert (situation.starts("spark-a"), situation.starts("spark-b")) == (2, 1)
-
-
-def test_a_copy_that_never_comes_up_stops_the_rest(situation: Situation) -> None:
-    deployed(situation)
-    before = set(situation.world.launches)
-    situation.text = TWO_BOXES.replace("max_requests: 12", "max_requests: 8")
-    situation.site()
-    situation.world.broken = set(situation.world.launches) - before
-    with pytest.raises(FloorError, match="does not stay up"):
-        situation.deploy()
-    assert situation.world.members("spark-a", "flagship") == {"flagship@spark-b"}
-    assert situation.starts("spark-b") == 1
-    situation.text = TWO_BOXES
-    assert situation.deploy()
-    assert members(situation) == [BOTH, BOTH]
-
-
-def test_a_stopped_copy_comes_back(situation: Situation) -> None:
-    box = deployed(situation).world.boxes["spark-a"]
-    box.processes.pop(UNIT)
-    assert situation.deploy()
-    assert members(situation) == [BOTH, BOTH]
-    assert situation.starts("spark-b") == 1
-
-
-def test_an_absent_box_is_kept_out_and_comes_back_reconciled(situation: Situation) -> None:
-    deployed(situation)
-    situation.world.boxes["spark-b"].up = False
-    situation.text = TWO_BOXES.replace("max_requests: 12", "max_requests: 8")
-    with pytest.raises(RefusedError):
-        situation.deploy()  # the one copy that is left would go
-    situation.deploy(force=True)
-    situation.world.boxes["spark-b"].up = True
-    assert situation.world.members("spark-a", "flagship") == {"flagship@spark-a"}
-    situation.deploy()
-    assert members(situation) == [BOTH, BOTH]
-    assert situation.starts("spark-b") == 2
-
-
-def test_no_box_at_all_is_an_error(situation: Situation) -> None:
-    deployed(situation)
-    for box in situation.world.boxes.values():
-        box.up = False
-    with pytest.raises(BoxError, match="no box answers"):
-        situation.deploy()
-
-
-def test_a_model_that_is_gone_from_the_file_is_retired(situation: Situation) -> None:
-    more = TWO_BOXES.replace(
-        "proxy:",
-        "  small:\n    source: /models/small\n    utilization: 0.4\n    port: 8001\n    listen: 8081\n"
-        '    runtime: {kind: docker, image: "registry.example/vllm:v1"}\n    replicas: [spark-b]\nproxy:',
-    )
-    situation.text = more
-    deployed(situation)
-    box = situation.world.boxes["spark-b"]
-    assert box.state("floor-copy-small.service") == "active"
-    situation.text = TWO_BOXES
-    situation.deploy(force=True)
-    assert box.state("floor-copy-small.service") == "inactive"
-    assert not [path for path in box.files if "small" in path]
-    assert "floor-copy-small.service" not in box.enabled
-    assert situation.starts("spark-b") == 1
-    assert not situation.deploy()
-
-
-def test_a_copy_moves_to_another_box_without_an_outage(situation: Situation) -> None:
-    three = TWO_BOXES.replace("models:", "  spark-c: {host: 192.0.2.13}\nmodels:", 1)
-    situation.text = three
-    deployed(situation)
-    fewest: list[int] = []
-    situation.world.watch = lambda: fewest.append(
-        min(len(situation.world.members(b, "flagship")) for b in ("spark-a", "spark-b"))
-    )
-    situation.text = three.replace("replicas: [spark-a, spark-b]", "replicas: [spark-a, spark-c]")
-    situation.deploy()
-    assert situation.world.members("spark-a", "flagship") == {"flagship@spark-a", "flagship@spark-c"}
-    assert min(fewest) >= 2
-    assert situation.world.boxes["spark-b"].state(UNIT) == "inactive"
-    assert not situation.deploy()
-
-
-def test_somebody_else_at_work_is_named(situation: Situation) -> None:
-    box = deployed(situation).world.boxes["spark-a"]
-    box._answer(
-        "operation.take",
-        {
-            "epoch": 99,
-            "verb": "restart",
-            "target": None,
-            "config": "",
-            "takeover": None,
-            "by": {"user": "ada", "host": "other", "pid": 7, "started": 1.0},
-            "lease": 90,
-        },
-    )
-    situation.text = TWO_BOXES.replace("max_requests: 12", "max_requests: 8")
-    with pytest.raises(BusyError, match=r"ada@other \(pid 7\) is at work there: floor restart, operation 99"):
-        situation.deploy()
-
-
-def test_killed_at_any_call_the_same_command_finishes_and_somebody_always_serves(situation: Situation) -> None:
-    """A rolling change of both copies, killed before or after each of its calls in turn."""
-    deployed(situation)
-    total = _calls_of_a_change(situation)
-    for at in range(1, total + 1):
-        for after in (False, True):
-            _kill_once(situation, at, after=after)
-
-
-def _edit(situation: Situation) -> None:
-    number = int(situation.text.split("max_requests: ")[1].split("\n")[0])
-    situation.text = situation.text.replace(f"max_requests: {number}", f"max_requests: {number + 1}")
-
-
-def _calls_of_a_change(situation: Situation) -> int:
-    _edit(situation)
-    situation.world.calls = 0
-    situation.deploy()
-    return situation.world.calls
-
-
-def _kill_once(situation: Situation, at: int, *, after: bool) -> None:
-    world = situation.world
-    _edit(situation)
-    fewest: list[int] = []
-    world.watch = lambda: fewest.append(min(len(found) for found in members(situation)))
-    world.calls, world.die_at, world.die_after = 0, at, after
-    with contextlib.suppress(Killed):
-        situation.deploy()
-    world.die_at, world.dead = None, False
-    world.sleep(100)  # the lease has lapsed
-    situation.deploy()
-    assert min(fewest) >= 1, f"nobody served when killed at call {at}"
-    assert members(situation) == [BOTH, BOTH]
-    assert not situation.deploy()
-    world.watch = lambda: None

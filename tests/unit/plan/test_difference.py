@@ -18,7 +18,9 @@ UNIT = Unit("floor-copy-flagship.service", Kind.COPY, LAUNCH)
 RUNNING = UnitSeen(
     UNIT.name, "active", argv=LAUNCH.argv, env={"A": "1", "FLOOR_LAUNCH": LAUNCH.digest}, image="sha256:1"
 )
-BOX = Seen("spark-a", images={"vllm:v1": "sha256:1"})
+DROP_IN = f"/etc/systemd/system/{UNIT.name}.d/x.conf"
+OF_ALL = "/etc/systemd/system/floor-copy-.service.d/x.conf"
+BOX = Seen("spark-a", images={"vllm:v1": "sha256:1"}, owned=(DROP_IN, OF_ALL))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
@@ -42,11 +44,10 @@ def test_a_unit_without_a_process_has_nothing_to_replace() -> None:
         ({"env": {"A": "1", "FLOOR_LAUNCH": "0123"}}, "its settings, environment or release changed"),
         ({"env": {"A": "2", "FLOOR_LAUNCH": LAUNCH.digest}}, "it runs with A='2', wanted '1'"),
         ({"image": "sha256:0"}, "vllm:v1 is another image now (sha256:1), it runs sha256:0"),
-        (
-            {"dropins": ("/etc/systemd/system/floor-copy-flagship.service.d/x.conf",)},
-            "drop-in /etc/systemd/system/floor-copy-flagship.service.d/x.conf may have changed how it runs",
-        ),
+        ({"dropins": (DROP_IN,)}, f"drop-in {DROP_IN} may have changed how it runs"),
         ({"dropins": ("/usr/lib/systemd/system/service.d/10-timeout.conf",)}, None),
+        ({"dropins": ("/etc/systemd/system/service.d/all.conf",)}, None),
+        ({"dropins": (OF_ALL,)}, None),
     ],
 )
 def test_why_a_process_must_be_replaced(changed: dict[str, Any], told: str | None) -> None:
@@ -102,6 +103,7 @@ def test_files_are_missing_different_misowned_or_stray() -> None:
         ("/etc/floor/engines/flagship.json", "floor-copy-flagship.service"),
         ("/etc/systemd/system/floor-pool.service", None),
         ("/etc/floor/pool.json", None),
+        (OF_ALL, None),
     ],
 )
 def test_which_files_wait_for_a_copys_turn(path: str, unit: str | None) -> None:

@@ -1,0 +1,44 @@
+"""The keys that all boxes share: one for the engines, one for the status ports."""
+
+from __future__ import annotations
+
+from floor.plan.aim import Aim
+from floor.plan.seen import Seen
+from floor.plan.serving import Serving
+from floor.plan.steps import Stage, Step, stage
+
+
+def plan_keys(aim: Aim, serving: Serving) -> list[Stage]:
+    """Given the aim, return the stage that gives every box the same keys; none where they have them.
+
+    Those of the first proxy box that has keys, else made there. Engines take only the key that they were started with,
+    so those on the boxes that get another are out of the pools until their turn to restart has come. The stage says so
+    where they are all that serves.
+    """
+    source, lacking = _source(aim), rekeyed(aim)
+    if source is None or not lacking:
+        return []
+    why = "the proxies and the engines must know the same keys"
+    steps = [
+        Step(box, "secrets.share", {"source": source.box}, f"keys of {source.box} on {box}", why) for box in lacking
+    ]
+    outage = []
+    for model in aim.config.models:
+        out = {copy.backend for copy in aim.copies if copy.model == model and copy.box in lacking}
+        if serving.members(model) and serving.members(model) <= out:
+            outage.append(model)
+        serving.leaves(model, out)
+    return stage("share the keys", steps, outage=tuple(outage))
+
+
+def rekeyed(aim: Aim) -> tuple[str, ...]:
+    """The boxes that get other keys than they have. What runs there has to read them."""
+    source = _source(aim)
+    if source is None:
+        return ()
+    return tuple(box for box, seen in aim.seen.items() if source.secrets is None or seen.secrets != source.secrets)
+
+
+def _source(aim: Aim) -> Seen | None:
+    order = [*aim.proxies, *(seen for box, seen in aim.seen.items() if box not in aim.config.proxy.boxes)]
+    return next((seen for seen in order if seen.secrets), order[0] if order else None)

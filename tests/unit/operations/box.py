@@ -1,0 +1,198 @@
+"""One simulated box: its files, its units and processes, its power and its network."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from floor.apply.transport import UnreachableError
+from floor.box import drains, lease, paths
+from floor.box.drains import Drain
+from floor.desired.state import Launch
+from floor.errors import BoxError
+from tests.unit.operations.pools import Pools, settings
+from tests.unit.operations.world import LOAD_SECONDS, World
+
+UNITS = "/etc/systemd/system/"
+FACTS = {
+    "nginx": "1.22.1",
+    "docker": "20.10",
+    "ipv6": False,
+    "nginx_user": "www-data",
+    "memory": {"total": 128 << 30, "available": 100 << 30},
+    "machine": "x86_64",
+    "python": "3.11.2",
+    "libc": "2.36",
+}
+
+
+@dataclass
+class Process:
+    """A unit that was started: since when, with which launch, and what it has read then."""
+
+    started: float
+    digest: str
+    invocation: str
+    argv: tuple[str, ...]
+    image: str
+    key: str | None
+    settings: dict[str, Any]
+    pid: int
+
+    @property
+    def port(self) -> int | None:
+        words = self.argv
+        return int(words[words.index("--port") + 1]) if "--port" in words else None
+
+
+@dataclass
+class Lying:
+    """A file on the box."""
+
+    text: str
+    mode: int
+    owner: str
+    mtime: float
+    sha256: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sha256 = hashlib.sha256(self.text.encode()).hexdigest()
+
+
+class SimulatedBox:
+    """One box. It is a Transport: `call` answers as the agent would."""
+
+    def __init__(self, world: World, name: str) -> None:
+        from tests.unit.operations.calls import Calls
+
+        self.world, self.name, self.up = world, name, True
+        self.refuses: BoxError | None = None  # reached, but its agent cannot be asked
+        self.files: dict[str, Lying] = {}
+        self.processes: dict[str, Process] = {}
+        self.enabled: set[str] = set()
+        self.needs_reload: set[str] = set()
+        self.recorded: dict[str, tuple[Drain, ...]] = {}
+        self.record: lease.Record | None = None
+        self.secrets: tuple[str, float] | None = None
+        self.config: str | None = None
+        self.configs: list[str] = []
+        self.release: str | None = "1"
+        self.boot = "boot-1"
+        self.starts: list[str] = []
+        self.images: dict[str, str | None] = {}
+        self.lacking: set[str] = set()  # paths that are not there
+        self.held: dict[str, dict[str, Any]] = {}  # ports held by somebody else
+        self.facts: dict[str, Any] = dict(FACTS)
+        self.nginx_says = ""
+        self.full = False  # no memory is free
+        self.events: list[dict[str, Any]] = []
+        self.journal: list[str] = []
+        self.left: dict[str, list[int]] = {}
+        self.pools = Pools(self)
+        self.calls = Calls(self)
+        world.boxes[name] = self
+
+    # what the tests do to it
+    def power_cut(self) -> None:
+        """Everything in memory is gone; enabled units start again."""
+        self.boot += "x"
+        self.processes.clear()
+        self.pools.forget()
+        self.needs_reload.clear()
+        for unit in sorted(self.enabled):
+            if UNITS + unit in self.files:
+                self.start(unit)
+
+    def edit(self, path: str, text: str) -> None:
+        """Somebody edits a file by hand."""
+        self.put(path, text, 0o644, "root:root")
+
+    def lose(self, unit: str) -> None:
+        """A process ends, and nobody starts it again."""
+        self.processes.pop(unit)
+
+    # what the calls do to it
+    def put(self, path: str, text: str, mode: int, owner: str) -> bool:
+        there = self.files.get(path)
+        file = Lying(text, mode, owner, self.world.now)
+        if there and (there.sha256, there.mode, there.owner) == (file.sha256, mode, owner):
+            return False
+        self.files[path] = file
+        self._touched(path)
+        return True
+
+    def remove(self, path: str) -> bool:
+        self._touched(path)
+        return self.files.pop(path, None) is not None
+
+    def _touched(self, path: str) -> None:
+        if path.startswith(UNITS):
+            name = path.removeprefix(UNITS).split("/")[0].removesuffix(".d")
+            self.needs_reload.add(name)
+
+    def text(self, path: object) -> str | None:
+        file = self.files.get(str(path))
+        return file.text if file else None
+
+    def state(self, unit: str) -> str:
+        process = self.processes.get(unit)
+        if process is None:
+            return "inactive"
+        if process.digest in self.world.broken:
+            return "failed" if self.world.now > process.started + 5 else "activating"
+        ready = process.started + (LOAD_SECONDS if unit.startswith("floor-copy-") else 0)
+        return "active" if self.world.now >= ready else "activating"
+
+    def start(self, unit: str) -> None:
+        text = self.text(UNITS + unit)
+        if text is None:
+            raise BoxError(f"{self.name}: systemctl start: Unit {unit} not found.")
+        found = re.search(r"FLOOR_LAUNCH=([0-9a-f]+)", text)
+        digest = found.group(1) if found else Launch(argv=()).digest
+        launch = self.world.launches.get(digest, Launch(()))
+        image = (self.images.get(launch.image, "sha256:1") or "") if launch.image else ""
+        self.starts.append(unit)
+        self.processes[unit] = Process(
+            started=self.world.now,
+            digest=digest,
+            invocation=f"{self.name}-{len(self.starts)}",
+            argv=launch.argv,
+            image=image,
+            key=self.secrets[0] if self.secrets else None,
+            settings=settings(self.text(paths.POOL_SETTINGS)),
+            pid=1000 + len(self.starts),
+        )
+
+    def live_drains(self) -> dict[str, list[str]]:
+        """The holders that count now, by backend."""
+        epoch = self.record["epoch"] if self.record and lease.live(self.record, self.moment()) else None
+        return {name: list(held) for name, held in drains.held_by(drains.live(self.recorded, epoch)).items()}
+
+    def moment(self) -> lease.Now:
+        return lease.Now(self.boot, self.world.now)
+
+    # the transport
+    def call(
+        self, name: str, params: Mapping[str, Any] | None = None, *, timeout: float = 30, payload: bytes | None = None
+    ) -> Any:
+        if not self.up and not self.world.dead:
+            self.world.sleep(1.0)
+            raise UnreachableError(f"{self.name}: no way there")
+        if self.refuses is not None:
+            raise self.refuses
+        given = dict(params or {})
+        return self.world.tick(self.name, name, given, lambda: self._answer(name, given))
+
+    def _answer(self, name: str, params: dict[str, Any]) -> Any:
+        if not self.up:
+            raise UnreachableError(f"{self.name}: lost on the way")
+        return self.calls.answer(name, params)
+
+    def stream(self, name: str, params: Mapping[str, Any] | None = None) -> Any:
+        if not self.up:
+            raise UnreachableError(f"{self.name}: no way there")
+        self.world.log.append(f"{self.name} {name} {params}")
+        yield from self.journal

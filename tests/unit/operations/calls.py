@@ -1,0 +1,205 @@
+"""The agent's calls on a simulated box: the real rules of leases and drains, everything else in a few words."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from floor.box import drains, lease
+from floor.box.drains import Drain
+from floor.errors import BoxError, RefusedError
+from tests.unit.operations.look import observe, unit
+
+if TYPE_CHECKING:
+    from tests.unit.operations.box import SimulatedBox
+
+KEYS = ("engine.key", "engine.env", "engine-key.conf", "status.key")
+POLL = 0.5
+
+
+class Calls:
+    """Answers calls of one box by their names."""
+
+    def __init__(self, box: SimulatedBox) -> None:
+        self._box = box
+
+    def answer(self, name: str, params: dict[str, Any]) -> Any:
+        if params.get("epoch") is not None and name != "operation.take":
+            now = self._box.moment()
+            self._box.record = lease.renewed(lease.held(self._box.record, params["epoch"], now), now)
+        return getattr(self, name.replace(".", "_"))(params)
+
+    def _until(self, params: dict[str, Any], look: Callable[[], tuple[bool, Any]]) -> Any:
+        ends = self._box.world.now + params.get("timeout", 25)
+        while True:
+            over, seen = look()
+            if over or self._box.world.now >= ends:
+                return seen
+            self._box.world.sleep(POLL)
+
+    def observe(self, params: dict[str, Any]) -> Any:
+        return observe(self._box, params)
+
+    def operation_take(self, params: dict[str, Any]) -> Any:
+        self._box.record = lease.take(self._box.record, params, self._box.moment())
+        return self._box.record
+
+    def operation_renew(self, params: dict[str, Any]) -> Any:
+        return self._box.record
+
+    def operation_release(self, params: dict[str, Any]) -> Any:
+        self._box.record = lease.ended(self._box.record or {}, params["state"])
+        return self._box.record
+
+    def config_put(self, params: dict[str, Any]) -> Any:
+        digest = hashlib.sha256(params["text"].encode()).hexdigest()
+        self._box.config = params["text"]
+        self._box.configs = [*(one for one in self._box.configs if one != digest), digest]
+        return {"sha256": digest}
+
+    def files_put(self, params: dict[str, Any]) -> Any:
+        put = self._box.put
+        return {"changed": [f["path"] for f in params["files"] if put(f["path"], f["text"], f["mode"], f["owner"])]}
+
+    def files_remove(self, params: dict[str, Any]) -> Any:
+        return {"changed": [path for path in params["paths"] if self._box.remove(path)]}
+
+    def nginx_test(self, params: dict[str, Any]) -> Any:
+        return {"ok": not self._box.nginx_says, "output": self._box.nginx_says}
+
+    def units_reload(self, params: dict[str, Any]) -> Any:
+        self._box.needs_reload.clear()
+        return {}
+
+    def unit_enable(self, params: dict[str, Any]) -> Any:
+        self._box.enabled.add(params["unit"])
+        return {}
+
+    def unit_disable(self, params: dict[str, Any]) -> Any:
+        self._box.enabled.discard(params["unit"])
+        return {}
+
+    def unit_start(self, params: dict[str, Any]) -> Any:
+        if self._box.state(params["unit"]) not in ("active", "activating"):
+            self._box.start(params["unit"])
+        return {}
+
+    def unit_restart(self, params: dict[str, Any]) -> Any:
+        self._box.start(params["unit"])
+        return {}
+
+    def unit_reload(self, params: dict[str, Any]) -> Any:
+        process = self._box.processes[params["unit"]]
+        process.started = self._box.world.now
+        process.key = self._box.secrets[0] if self._box.secrets else None
+        return {}
+
+    def unit_stop(self, params: dict[str, Any]) -> Any:
+        name = params["unit"]
+        world = self._box.world
+        if name in self._box.left:
+            world.sleep(params.get("timeout", 25))
+            return {"stopped": False, "left": self._box.left[name], "active": "inactive"}
+        if name.startswith("floor-copy-") and self._box.state(name) == "active":
+            backend = f"{name.removeprefix('floor-copy-').removesuffix('.service')}@{self._box.name}"
+            if any(box.pools.busy(backend) for box in world.boxes.values()):
+                world.cut.append(backend)
+        self._box.processes.pop(name, None)
+        return {"stopped": True, "left": [], "active": "inactive"}
+
+    def unit_kill(self, params: dict[str, Any]) -> Any:
+        self._box.processes.pop(params["unit"], None)
+        self._box.left.pop(params["unit"], None)
+        return {"left": []}
+
+    def unit_wait(self, params: dict[str, Any]) -> Any:
+        name = params["unit"]
+
+        def look() -> tuple[bool, Any]:
+            state = self._box.state(name)
+            return state in (params["until"], "failed"), state
+
+        self._until(params, look)
+        return {**unit(self._box, name), "log": "loading", "result": "exit-code"}
+
+    def drain_add(self, params: dict[str, Any]) -> Any:
+        backend, taken = params["backend"], set(self._box.live_drains())
+        for model, members in self._box.pools.members.items():
+            if not params.get("last") and backend in members and not set(members) - taken - {backend}:
+                raise RefusedError(f"{self._box.name}: {backend} is the only member of {model}'s pool")
+        drain = Drain(params["holder"], params["epoch"], 0.0)
+        if drain.epoch is not None:
+            for name, held in self._box.recorded.items():
+                self._box.recorded[name] = tuple(d for d in held if d.epoch is None or d.epoch >= drain.epoch)
+        others = tuple(d for d in self._box.recorded.get(backend, ()) if d != drain)
+        self._box.recorded[backend] = (*others, drain)
+        return {"holders": list(drains.held_by(self._box.recorded)[backend])}
+
+    def drain_remove(self, params: dict[str, Any]) -> Any:
+        gone = Drain(params["holder"], params["epoch"], 0.0)
+        held = self._box.recorded.get(params["backend"], ())
+        self._box.recorded[params["backend"]] = tuple(drain for drain in held if drain != gone)
+        return {}
+
+    def pool_wait(self, params: dict[str, Any]) -> Any:
+        def look() -> tuple[bool, Any]:
+            there = params["backend"] in self._box.pools.members.get(params["model"], ())
+            reached = there == params["member"]
+            return reached, {"reached": reached, "reason": "" if reached else "as a test wants it", "state": {}}
+
+        return self._until(params, look)
+
+    def engine_check(self, params: dict[str, Any]) -> Any:
+        name, box = params["backend"], self._box.world.boxes.get(params["backend"].split("@")[1])
+        fine = box is not None and box.up and box.state(f"floor-copy-{params['model']}.service") == "active"
+        state, reason = ("OK", "ok") if fine else ("CRITICAL", "refused")
+        return {"backend": name, "url": params["url"], "state": state, "reason": reason, "evidence": f"it is {reason}"}
+
+    def engine_idle(self, params: dict[str, Any]) -> Any:
+        process = self._box.processes.get(f"floor-copy-{params['model']}.service")
+        if process is None or not params["url"].endswith(f":{process.port}"):
+            return {"idle": True, "running": None, "waiting": None, "reason": "nothing answers there"}
+
+        def look() -> tuple[bool, Any]:
+            idle = not any(box.pools.busy(params["backend"]) for box in self._box.world.boxes.values())
+            return idle, {"idle": idle, "running": 0 if idle else 3, "waiting": 0, "reason": ""}
+
+        return self._until(params, look)
+
+    def memory_wait(self, params: dict[str, Any]) -> Any:
+        if self._box.full:
+            self._box.world.sleep(params.get("timeout", 25))
+        return {"fits": not self._box.full, "needed": 50 << 30, "available": (1 if self._box.full else 100) << 30}
+
+    def secrets_ensure(self, params: dict[str, Any]) -> Any:
+        if self._box.secrets is None:
+            self._box.secrets = (f"key-of-{self._box.name}-{self._box.world.now:.2f}", self._box.world.now)
+        return {"engine": self._box.secrets[0], "status": "s"}
+
+    def secrets_put(self, params: dict[str, Any]) -> Any:
+        self._box.secrets = (params["engine"], self._box.world.now)
+        return {}
+
+    def events_append(self, params: dict[str, Any]) -> Any:
+        event = {"at": self._box.world.now, "box": self._box.name, "who": "floor", "text": params["text"]}
+        self._box.events.append({**event, "data": params["data"]})
+        return {}
+
+    def events_read(self, params: dict[str, Any]) -> Any:
+        return self._box.events[-params["lines"] :]
+
+    def release_install(self, params: dict[str, Any]) -> Any:
+        if self._box.record and lease.live(self._box.record, self._box.moment()):
+            raise lease.HeldError(f"{self._box.name}: held by {lease.words(self._box.record)}", self._box.record)
+        self._box.release = params["release"]
+        return {"release": params["release"], "changed": True}
+
+    def verify_chat(self, params: dict[str, Any]) -> Any:
+        served = self._box.world.answering(self._box.name, params["model"])
+        if not self._box.up:
+            raise BoxError("unreachable")
+        events = 3 if params["stream"] else 1
+        if served:
+            return {"status": 200, "events": events, "seconds": 0.1, "error": None, "text": "Hello."}
+        return {"status": 503, "events": 0, "seconds": 0.1, "error": "not an answer", "text": ""}

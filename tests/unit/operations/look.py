@@ -1,0 +1,96 @@
+"""What a simulated box says when it is looked at."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from floor.box import lease, paths
+
+if TYPE_CHECKING:
+    from tests.unit.operations.box import SimulatedBox
+
+UNITS = "/etc/systemd/system/"
+SECRETS = f"{paths.SECRETS}/"
+
+
+def observe(box: SimulatedBox, params: dict[str, Any]) -> dict[str, Any]:
+    names = {*params.get("units", {}), *box.processes, *box.enabled, *_units_there(box)}
+    record = box.record and {**box.record, "live": lease.live(box.record, box.moment()), "boot": box.boot}
+    return {
+        "facts": box.facts,
+        "release": box.release,
+        "mode": (box.text("/etc/floor/mode") or "").strip() or None,
+        "operation": record,
+        "config": box.config,
+        "configs": list(box.configs),
+        "files": {path: _file(box, path) for path in params.get("files", ())},
+        "owned": sorted(box.files),
+        "texts": {path: box.text(path) for path in params.get("read", ())},
+        "units": {name: unit(box, name) for name in names},
+        "images": {ref: box.images.get(ref, "sha256:1") for ref in params.get("images", ())},
+        "paths": {path: path not in box.lacking for path in params.get("paths", ())},
+        "listening": {**_listening(box), **box.held},
+        "drains": {name: [asdict(one) for one in held] for name, held in box.recorded.items() if held},
+        "pool": box.pools.state(),
+        "secrets": box.secrets[0] if box.secrets else None,
+    }
+
+
+def unit(box: SimulatedBox, name: str) -> dict[str, Any]:
+    process = box.processes.get(name)
+    launch = box.world.launches.get(process.digest) if process else None
+    argv = list(process.argv) if process else []
+    if name == "floor-proxy.service" and process:
+        argv = ["nginx: master process " + " ".join(process.argv)]
+    kind = re.escape(UNITS) + "(" + "|".join(map(re.escape, (name, *_prefixes(name)))) + r")\.d/[^/]+"
+    return {
+        "active": box.state(name),
+        "sub": "running",
+        "enabled": "enabled" if name in box.enabled else "disabled",
+        "argv": argv,
+        "env": {"FLOOR_LAUNCH": process.digest, **(launch.env if launch else {})} if process else {},
+        "invocation": process.invocation if process else "",
+        "dropins": [path for path in box.files if ".d/" in path and re.fullmatch(kind, path)],
+        "needs_reload": name in box.needs_reload,
+        "restarts": 0,
+        "since": process.started if process else None,
+        "main_started": process.started if process else None,
+        "youngest_child": process.started if process else None,
+        "left": box.left.get(name, []),
+        "container": {"id": "c", "image": process.image} if process and process.image else None,
+    }
+
+
+def _prefixes(name: str) -> list[str]:
+    """`floor-copy-x.service` also reads `floor-copy-.service.d` and `floor-.service.d` (systemd.unit(5))."""
+    stem, _, suffix = name.rpartition(".")
+    cuts = [index for index, letter in enumerate(stem) if letter == "-"]
+    return [f"{stem[: cut + 1]}.{suffix}" for cut in cuts]
+
+
+def _units_there(box: SimulatedBox) -> list[str]:
+    return [path.removeprefix(UNITS) for path in box.files if re.fullmatch(UNITS + r"[^/]+", path)]
+
+
+def _file(box: SimulatedBox, path: str) -> dict[str, Any] | None:
+    if path.startswith(SECRETS):
+        return {"sha256": "0", "mode": 0o600, "owner": "root:root", "mtime": box.secrets[1]} if box.secrets else None
+    file = box.files.get(path)
+    return file and {"sha256": file.sha256, "mode": file.mode, "owner": file.owner, "mtime": file.mtime}
+
+
+def _listening(box: SimulatedBox) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for name, process in box.processes.items():
+        command = unit(box, name)["argv"]
+        ports = [process.port] if process.port else []
+        if name == "floor-proxy.service":
+            servers = [file.text for path, file in box.files.items() if "/servers/" in path]
+            ports = [int(port) for text in servers for port in re.findall(r"listen (\d+)", text)]
+        if name == "floor-agent.service":
+            ports = [json.loads(box.text(paths.AGENT_SETTINGS) or "{}")["port"]]
+        found |= {str(port): {"pid": process.pid, "command": " ".join(command)} for port in ports}
+    return found

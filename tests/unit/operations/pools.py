@@ -1,0 +1,109 @@
+"""The pools of one simulated proxy box, and the nginx in front of them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from tests.unit.operations.world import PROOF_SECONDS, REQUEST_SECONDS
+
+if TYPE_CHECKING:
+    from tests.unit.operations.box import SimulatedBox
+
+POOL, PROXY = "floor-pool.service", "floor-proxy.service"
+
+
+class Pools:
+    """What floor-pool of a box would decide. It looks with the settings and the key that its process was started with.
+
+    While it does not run the members stay as they are: nginx goes on with them.
+    """
+
+    def __init__(self, box: SimulatedBox) -> None:
+        self._box = box
+        self.members: dict[str, list[str]] = {}
+        self.last: dict[str, float] = {}  # when a backend was a member for the last time
+        self._since: dict[str, float] = {}
+        self._state: dict[str, Any] | None = None
+
+    def forget(self) -> None:
+        """The box has lost its power."""
+        self.members, self._since, self._state = {}, {}, None
+
+    def look(self) -> None:
+        """Decide once."""
+        process = self._box.processes.get(POOL)
+        if not self._box.up or process is None or self._box.state(POOL) != "active":
+            self._remember()
+            return
+        held = self._box.live_drains()
+        found: dict[str, list[str]] = {}
+        for pool in process.settings["pools"]:
+            names = [backend["name"] for backend in pool["backends"]]
+            found[pool["model"]] = [name for name in names if self._serves(pool, name, held)]
+        self.members = found
+        self._remember()
+        self._state = {"at": self._box.world.now, "pools": self._told(process.settings, held)}
+
+    def state(self) -> dict[str, Any] | None:
+        return self._state
+
+    def answers(self, model: str, name: str) -> bool:
+        """Whether a client's request reaches an engine that takes it."""
+        proxy = self._box.processes.get(PROXY)
+        if not self._box.up or proxy is None:
+            return False
+        settings = (self._box.processes.get(POOL) or proxy).settings
+        found = [one for pool in settings["pools"] for one in pool["backends"] if one["name"] == name]
+        return any(self._reaches(one, proxy.key) for one in found)
+
+    def _serves(self, pool: dict[str, Any], name: str, held: dict[str, list[str]]) -> bool:
+        backend = next(one for one in pool["backends"] if one["name"] == name)
+        world = self._box.world
+        fit = self._reaches(backend, self._box.processes[POOL].key) and name not in held and name not in world.hung
+        if not fit:
+            self._since.pop(name, None)
+            return False
+        since = self._since.setdefault(name, world.now)
+        return name in self.members.get(pool["model"], ()) or world.now - since >= PROOF_SECONDS
+
+    def _reaches(self, backend: dict[str, Any], key: str | None) -> bool:
+        if backend["unit"] is None:
+            return backend["name"] not in self._box.world.broken
+        box = self._box.world.boxes.get(backend["box"])
+        process = box.processes.get(backend["unit"]) if box is not None and box.up else None
+        if box is None or process is None or box.state(backend["unit"]) != "active":
+            return False
+        return bool(process.port == backend["port"] and process.key == key)
+
+    def _remember(self) -> None:
+        for names in self.members.values():
+            self.last |= dict.fromkeys(names, self._box.world.now)
+
+    def busy(self, name: str) -> bool:
+        """Whether this proxy box has sent something to a backend that is not answered yet."""
+        return self._box.world.now < self.last.get(name, -REQUEST_SECONDS) + REQUEST_SECONDS
+
+    def _told(self, settings: dict[str, Any], held: dict[str, list[str]]) -> dict[str, Any]:
+        return {
+            pool["model"]: {
+                "members": list(self.members[pool["model"]]),
+                "backends": {
+                    one["name"]: {
+                        "member": one["name"] in self.members[pool["model"]],
+                        "reason": "drained" if one["name"] in held else "ok",
+                        "evidence": f"looked at {one['url']}",
+                        "running": 1,
+                        "waiting": 0,
+                        "drains": held.get(one["name"], []),
+                    }
+                    for one in pool["backends"]
+                },
+            }
+            for pool in settings["pools"]
+        }
+
+
+def settings(text: str | None) -> dict[str, Any]:
+    """Given the text of pool.json, return what a process that starts now reads."""
+    return dict(json.loads(text)) if text else {"pools": []}
