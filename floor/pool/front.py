@@ -125,11 +125,12 @@ class Front:
         wait = RETRIES[min(self._refused, len(RETRIES) - 1)]
         self._refused += 1
         self._retry_at = now + wait
-        self._log(f"nginx was not reloaded, its members stay as they were, next try in {wait:g} s: {error}")
+        said = f"nginx was not reloaded, its members stay as they were, next try in {wait:g} s: {error}"
         try:
             self._write(self._text or self._render(frozenset()))
         except FloorError as second:
-            self._log(f"{second}; the members file may name other members than nginx has")
+            said += f"\n{second}; the members file may name other members than nginx has"
+        self._log(said)
 
     async def _again(self, now: float) -> None:
         """nginx was told, said nothing, and kept its old workers."""

@@ -206,7 +206,8 @@ class Stage:
 
     def stop_nginx(self) -> None:
         if self._nginx:
-            subprocess.run(["nginx", "-c", self.conf, "-s", "stop"], check=False, stderr=subprocess.DEVNULL)
+            # Not `nginx -s stop`: that reads the configuration, which a test may have broken.
+            os.kill(int((self.root / "run/floor/nginx/nginx.pid").read_text()), signal.SIGTERM)
             until(lambda: not (self.root / "run/floor/nginx/nginx.pid").exists())
             self._nginx = False
 
@@ -244,7 +245,15 @@ class Stage:
         return list(self.state()["pools"][MODEL]["members"])
 
     def await_members(self, *names: str, seconds: float = 10.0) -> float:
-        return until(lambda: self.members() == list(names), seconds)
+        try:
+            return until(lambda: self.members() == list(names), seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{error}: members {', '.join(names) or 'none'}\n{self.told()}") from None
+
+    def told(self) -> str:
+        """What the pool and nginx last said, for a test that failed."""
+        errors = (self.root / "error.log").read_text().splitlines()
+        return "\n".join([json.dumps(self.state(), indent=1), *self.log()[-12:], *errors[-12:]])
 
     def drain(self, backend: str, holder: str = "a person") -> None:
         drains.add(backend, holder, None, at=time.time(), root=self.root)

@@ -60,13 +60,15 @@ def test_a_reload_that_nginx_refuses_leaves_the_members_and_is_said_and_tried_ag
     good = stage.conf.read_text()
     members = (stage.root / "run/floor/nginx/members.conf").read_text()
     stage.conf.write_text(good + "nonsense;\n")
-    stage.drain(A)
-    until(lambda: "nginx was not reloaded" in stage.log()[-1])
-    assert 'unknown directive "nonsense"' in stage.log()[-1]
-    assert (stage.root / "run/floor/nginx/members.conf").read_text() == members
-    assert stage.members() == [A, B]
-    assert not stage.state()["acknowledged"][A]
-    stage.conf.write_text(good)
+    try:
+        stage.drain(A)
+        until(lambda: "nginx was not reloaded" in stage.log()[-1])
+        assert 'unknown directive "nonsense"' in stage.log()[-1]
+        assert (stage.root / "run/floor/nginx/members.conf").read_text() == members
+        assert stage.members() == [A, B]
+        assert not stage.state()["acknowledged"][A]
+    finally:
+        stage.conf.write_text(good)
     stage.await_acknowledged(A)
     assert stage.members() == [B]
 

@@ -218,6 +218,7 @@ def test_a_file_that_cannot_be_written_leaves_nginx_alone_and_is_said(scene: Sce
     (place / "x").touch()
     scene.bring(ONE)
     assert scene.nginx.reloads == 0
-    assert "is a folder where a file must be" in scene.log[0]
-    assert "may name other members than nginx has" in scene.log[1]
+    first, second = scene.log[0].splitlines()
+    assert "is a folder where a file must be" in first
+    assert "may name other members than nginx has" in second
     assert scene.front.members == BOTH
