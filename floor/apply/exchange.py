@@ -92,7 +92,7 @@ class Transport:
                 for raw in process.stdout:
                     line = raw.decode(errors="replace")
                     noise += line
-                    if line.startswith(MARKER):
+                    if parse(line) is not None:
                         break
                 else:
                     process.wait()

@@ -32,7 +32,7 @@ def target(box: str, destination: str) -> str:
 
 
 def options(environment: Mapping[str, str], control: Path) -> list[str]:
-    """Return the options of every ssh: never ask, share one connection a box, notice within 15 s that it is lost."""
+    """Return the options of every ssh: never ask, share one connection a box, notice within 12 s that it is lost."""
     config = environment.get("FLOOR_SSH_CONFIG")
     wanted = {
         "BatchMode": "yes",
@@ -40,7 +40,7 @@ def options(environment: Mapping[str, str], control: Path) -> list[str]:
         "ControlPath": f"{control}/%C",
         "ControlPersist": "60",
         "ConnectTimeout": "10",
-        "ServerAliveInterval": "5",
+        "ServerAliveInterval": "3",
         "ServerAliveCountMax": "3",
     }
     return [

@@ -38,7 +38,7 @@ def remove(
         systemctl.do(["reset-failed"], run)
         for path in (paths.RUN, paths.ETC, paths.NEEDRESTART, paths.OPT):
             _delete(paths.under(root, path))
-        for place in paths.under(root, "/etc/sudoers.d").glob("floor-*"):
+        for place in paths.under(root, "/etc/sudoers.d").glob("zz-floor-*"):
             _delete(place)
         _unmask(root, run)
     if purge:

@@ -142,7 +142,7 @@ def test_many_threads_call_at_once_each_gets_its_own_answer_and_never_too_many_r
 STREAM = """
 import json, sys, time
 sys.stdin.readline()
-print("noise"); print("@floor " + json.dumps({"ok": {}}))
+print("noise"); print("no end of line", end=""); print("@floor " + json.dumps({"ok": {}}))
 for n in range(3): print(f"line {n}", flush=True)
 if FOLLOW: sys.stdin.read(); open(GONE, "w").close()
 """

@@ -99,9 +99,14 @@ def test_the_rule_allows_the_very_words_that_are_sent() -> None:
     assert SUDO[:2] == ("sudo", "-n")
 
 
-@pytest.mark.parametrize(("user", "name"), [("ops", "floor-ops"), ("john.doe", "floor-john_doe")])
+@pytest.mark.parametrize(("user", "name"), [("ops", "zz-floor-ops"), ("john.doe", "zz-floor-john-dot-doe")])
 def test_sudo_skips_files_with_a_dot_in_their_name(user: str, name: str) -> None:
     assert bare.rule_name(user) == name
+
+
+def test_a_users_own_rule_does_not_come_after_floors() -> None:
+    """The last entry that matches counts: `pat ALL=(ALL) ALL` in a later file would ask for a password again."""
+    assert all(bare.rule_name("ops") > name for name in ("ops", "pat", "wheel", "zabbix", "90-cloud-init-users"))
 
 
 def test_an_action_is_json() -> None:

@@ -35,7 +35,7 @@ def test_the_whole_command_line(fake_ssh: FakeSsh, short: Path) -> None:
         "-o",
         "ConnectTimeout=10",
         "-o",
-        "ServerAliveInterval=5",
+        "ServerAliveInterval=3",
         "-o",
         "ServerAliveCountMax=3",
         "-T",

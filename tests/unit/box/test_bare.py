@@ -64,23 +64,23 @@ def test_the_user_behind_sudo_is_the_one_that_counts(monkeypatch: pytest.MonkeyP
 
 
 def test_a_rule_is_told_by_its_digest(etc: Path) -> None:
-    rule = etc / "etc/sudoers.d/floor-ops"
+    rule = etc / "etc/sudoers.d/zz-floor-ops"
     assert bare._rule(rule) == ""
     rule.parent.mkdir(parents=True)
     rule.write_text("x")
     assert bare._rule(rule) == hashlib.sha256(b"x").hexdigest()
 
 
-@pytest.mark.parametrize(("code", "expected"), [(0, "allowed"), (1, None)])
-def test_a_rule_that_may_not_be_read_is_tried(monkeypatch: pytest.MonkeyPatch, code: int, expected: str | None) -> None:
+@pytest.mark.parametrize(("out", "expected"), [('@floor {"error": {}}\n', "allowed"), ("", None)])
+def test_a_rule_that_may_not_be_read_is_tried(monkeypatch: pytest.MonkeyPatch, out: str, expected: str | None) -> None:
     def denied(_path: Path) -> bytes:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "read_bytes", denied)
     ran: list[tuple[str, ...]] = []
-    monkeypatch.setattr(bare, "_said", lambda *argv: (ran.append(argv), (code, ""))[1])
-    assert bare._rule(Path("/etc/sudoers.d/floor-ops")) == expected
-    assert ran == [("sudo", "-n", "-l", "/opt/floor/current/bin/python", "-I", "-m", "floor.agent")]
+    monkeypatch.setattr(bare, "_said", lambda *argv: (ran.append(argv), (1, out))[1])
+    assert bare._rule(Path("/etc/sudoers.d/zz-floor-ops")) == expected
+    assert ran == [("sudo", "-n", "/opt/floor/current/bin/python", "-I", "-m", "floor.agent")]
 
 
 def test_folders_are_told_with_owner_and_mode(tmp_path: Path) -> None:

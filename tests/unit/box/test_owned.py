@@ -29,7 +29,7 @@ FOREIGN = [
     "/etc/needrestart/conf.d/other.conf",
     "/var/lib/floor",
     "/opt/floor/current",
-    "/etc/sudoers.d/floor-ops",
+    "/etc/sudoers.d/zz-floor-ops",
     "/root/.ssh/authorized_keys",
     "//etc/floor/mode",
 ]

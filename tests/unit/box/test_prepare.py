@@ -137,15 +137,15 @@ def test_a_rule_is_checked_under_a_name_that_sudo_does_not_read(box: Programs, r
         return Result(0, "", "")
 
     box.rules.append((("visudo",), visudo))
-    do(root, "rule", {"name": "floor-ops", "text": "ops ALL=x\n"})
-    assert seen == [(".floor-ops.new", "ops ALL=x\n", 0o440)]
-    assert [path.name for path in (root / "sudoers.d").iterdir()] == ["floor-ops"]
-    assert (root / "sudoers.d/floor-ops").stat().st_mode & 0o777 == 0o440
+    do(root, "rule", {"name": "zz-floor-ops", "text": "ops ALL=x\n"})
+    assert seen == [(".zz-floor-ops.new", "ops ALL=x\n", 0o440)]
+    assert [path.name for path in (root / "sudoers.d").iterdir()] == ["zz-floor-ops"]
+    assert (root / "sudoers.d/zz-floor-ops").stat().st_mode & 0o777 == 0o440
 
 
 def test_a_rule_that_sudo_does_not_understand_takes_sudo_from_nobody(box: Programs, root: Path) -> None:
     box.on("visudo", err="syntax error near line 1", code=1)
-    assert "syntax error near line 1" in do(root, "rule", {"name": "floor-ops", "text": "nonsense"})[1]
+    assert "syntax error near line 1" in do(root, "rule", {"name": "zz-floor-ops", "text": "nonsense"})[1]
     assert list((root / "sudoers.d").iterdir()) == []
 
 

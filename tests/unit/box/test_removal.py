@@ -23,7 +23,7 @@ OURS = [
     "etc/systemd/system/floor-copy-m.service",
     "etc/systemd/system/floor-copy-m.service.d/x.conf",
     "etc/systemd/system/floor.target.wants/floor-copy-m.service",
-    "etc/sudoers.d/floor-ops",
+    "etc/sudoers.d/zz-floor-ops",
     "opt/floor/0.1.0+aaaaaaaaaaaa/bin/python",
     "run/floor/nginx/members.conf",
 ]
