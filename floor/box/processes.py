@@ -99,12 +99,34 @@ def listening() -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for socket in psutil.net_connections("tcp"):
         if socket.status == psutil.CONN_LISTEN and socket.laddr:
-            command = " ".join(argv(socket.pid)) if socket.pid else ""
+            pid = _eldest(socket.pid, socket.fd) if socket.pid else None
             known = found.get(str(socket.laddr.port))
-            # nginx: master and workers hold the same socket; the lowest pid is the one a person looks for.
-            if known is None or (socket.pid or 1 << 30) < (known["pid"] or 1 << 30):
-                found[str(socket.laddr.port)] = {"pid": socket.pid, "command": command, "address": socket.laddr.ip}
+            if known is None or (pid or 1 << 30) < (known["pid"] or 1 << 30):
+                command = " ".join(argv(pid)) if pid else ""
+                found[str(socket.laddr.port)] = {"pid": pid, "command": command, "address": socket.laddr.ip}
     return found
+
+
+def _eldest(pid: int, descriptor: int, proc: Path = PROC) -> int:
+    """Given a process and its descriptor of a socket, return its eldest forebear that holds the same socket.
+
+    nginx's master and workers share theirs: psutil names whichever it looked at last, a person looks for the master.
+    """
+    socket = _descriptors(pid, proc).get(str(descriptor))
+    while socket and (fields := _stat(pid, proc)):
+        parent = int(fields[1])
+        if parent <= 1 or socket not in _descriptors(parent, proc).values():  # systemd holds some for others
+            break
+        pid = parent
+    return pid
+
+
+def _descriptors(pid: int, proc: Path) -> dict[str, str]:
+    """What each descriptor of a process means, such as socket:[123]; empty for one that is gone or not ours to see."""
+    try:
+        return {link.name: str(link.readlink()) for link in (proc / str(pid) / "fd").iterdir()}
+    except OSError:
+        return {}
 
 
 def connections(address: str, port: int, own: Iterable[str]) -> int:
