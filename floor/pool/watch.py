@@ -37,8 +37,9 @@ _MOST_LATE = 3  # in a row; a box that is always late has to take its looks as t
 
 # Seconds without any sign of tokens after which an idle backend is asked for one. It costs the engine one token.
 PROOF_EVERY = 30.0
-# Seconds for that; a first token after a start may wait for kernels to be compiled. Nothing waits for it meanwhile.
-GENERATION_TIMEOUT = 30.0
+# Seconds for that: an idle engine takes one. No other is asked for meanwhile, so one whose request got lost on the way
+# (the box was gone for a moment) is proven that much later.
+GENERATION_TIMEOUT = 10.0
 
 STATUS_TIMEOUT = 1.5  # seconds; a box whose systemd is busy needs half of one
 STATUS_FRESH = 3.0  # seconds for which an answer is believed: two looks and a timeout
@@ -58,8 +59,9 @@ class BackendWatch:
         self.verdict: Verdict | None = None
 
     def renew(self) -> None:
-        """Forget what was proven: the backend's unit was started again."""
+        """Forget what was proven, and what was asked: the backend's unit was started again."""
         self._history = History()
+        self._give_up()
 
     async def run(self) -> None:
         """Look until cancelled. A look that took longer than the interval is followed by the next one at once."""
@@ -69,8 +71,7 @@ class BackendWatch:
                 await self._look(began)
                 await asyncio.sleep(max(0.0, self._interval - (self._clock() - began)))
         finally:
-            if self._generation is not None:
-                self._generation.cancel()
+            self._give_up()
 
     async def _look(self, began: float) -> None:
         sample = await look(self._client, self._target, clock=self._clock)
@@ -80,14 +81,23 @@ class BackendWatch:
         self._late = 0
         self._history, verdict = judge(self._target, self._history, sample)
         self._take(verdict)
-        idle = self._generation is None or self._generation.done()
-        if idle and wants_generation(self._history, sample, self._clock(), PROOF_EVERY):
+        if verdict.level is Level.DOWN:
+            self._give_up()  # it will not be answered, and must not be waited for when the backend is there again
+        if self._generation is not None and self._generation.done():
+            self._generation.result()  # it is still there: raises what went wrong, a fault of ours
+        if self._generation is None and wants_generation(self._history, sample, self._clock(), PROOF_EVERY):
             self._generation = asyncio.create_task(self._generate())
 
     async def _generate(self) -> None:
         generation = await generate(self._client, self._target, clock=self._clock, timeout=GENERATION_TIMEOUT)
+        self._generation = None
         self._history, verdict = with_generation(self._history, generation)
         self._take(verdict)
+
+    def _give_up(self) -> None:
+        if self._generation is not None:
+            self._generation.cancel()
+            self._generation = None
 
     def _take(self, verdict: Verdict) -> None:
         before, self.verdict = self.verdict, verdict

@@ -37,10 +37,11 @@ class Engine:
 
     def __init__(self) -> None:
         self.refuses = False
+        self.swallows = 0
         self.tokens = 0
         self.asked: list[str] = []
 
-    def __call__(self, request: httpx.Request) -> httpx.Response:
+    async def __call__(self, request: httpx.Request) -> httpx.Response:
         self.asked.append(request.url.path)
         if self.refuses:
             raise httpx.ConnectError("refused", request=request) from ConnectionRefusedError()
@@ -50,6 +51,9 @@ class Engine:
             lines = {"num_requests_running": 0, "num_requests_waiting": 0, "generation_tokens_total": self.tokens}
             return httpx.Response(200, text="".join(f"vllm:{name} {value}\n" for name, value in lines.items()))
         if request.method == "POST":
+            if self.swallows > 0:
+                self.swallows -= 1
+                await asyncio.sleep(60)
             self.tokens += 1
             return httpx.Response(200, json={"usage": {"completion_tokens": 1}})
         return httpx.Response(200)
@@ -100,6 +104,27 @@ def test_a_new_start_has_to_prove_itself_again() -> None:
 
     watch(engine, Clock(), script)
     assert engine.asked.count("/v1/chat/completions") == 2
+
+
+@pytest.mark.parametrize("end", ["a new start", "gone for a moment"])
+def test_a_generation_that_is_lost_is_not_waited_for(end: str) -> None:
+    engine = Engine()
+    engine.swallows = 1
+
+    def script(made: BackendWatch) -> Iterator[float]:
+        yield from [0.5] * 4
+        assert engine.asked.count("/v1/chat/completions") == 1
+        if end == "a new start":
+            made.renew()
+        else:
+            engine.refuses = True
+            yield from [0.5] * 2
+            engine.refuses = False
+        yield from [0.5] * 6
+
+    made, _ = watch(engine, Clock(), script)
+    assert made.verdict is not None
+    assert (made.verdict.level, made.verdict.reason) == (Level.GENERATES, Reason.OK)
 
 
 def test_looks_that_took_longer_than_they_may_are_this_process_own_fault_unless_it_is_always_late() -> None:
