@@ -15,6 +15,7 @@ CALLS = {
     "engine": ("check", "idle"),
     "events": ("append", "read"),
     "files": ("put", "remove"),
+    "launch": ("check",),
     "logs": ("",),
     "memory": ("wait",),
     "nginx": ("test",),

@@ -71,3 +71,5 @@ if __name__ == "__main__":
     target = Path(sys.argv[1])
     write_tokenizer(target)
     write_weights(target)
+    for path in target.iterdir():
+        path.chmod(0o644)  # the engine's user is another one in the boxes; weights are saved for their owner alone
