@@ -118,7 +118,7 @@ def _folders(seen: Mapping[str, Any]) -> list[Action]:
 def _rule(seen: Mapping[str, Any]) -> list[Action]:
     """Root needs no rule; anybody else gets one that allows exactly one command."""
     user = seen["user"]
-    text = rule(user)
+    text = rule(user, rust=seen["sudo_rs"])
     present = seen["rule"] in ("allowed", hashlib.sha256(text.encode()).hexdigest())
     if user == "root" or present:
         return []
@@ -127,10 +127,10 @@ def _rule(seen: Mapping[str, Any]) -> list[Action]:
     return [Action("rule", say, {"name": name, "text": text})]
 
 
-def rule(user: str) -> str:
-    """Given a user, return the sudoers file: one command, every word of it fixed, no terminal asked for."""
-    return (
-        "# Made by floor setup, removed by floor remove.\n"
-        f"Defaults!{AGENT[0]} !requiretty, !use_pty\n"
-        f"{user} ALL=(root) NOPASSWD: {' '.join(AGENT)}\n"
-    )
+def rule(user: str, *, rust: bool = False) -> str:
+    """Given a user, return the sudoers file: one command, every word of it fixed, no terminal asked for.
+
+    sudo-rs (`rust`, Ubuntu since 25.10) never asks for a terminal, and refuses a file with the line that says so.
+    """
+    terminal = "" if rust else f"Defaults!{AGENT[0]} !requiretty, !use_pty\n"
+    return f"# Made by floor setup, removed by floor remove.\n{terminal}{user} ALL=(root) NOPASSWD: {' '.join(AGENT)}\n"

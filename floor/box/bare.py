@@ -33,6 +33,7 @@ def look() -> dict[str, Any]:
         "user": user,
         "root": os.geteuid() == 0,
         "sudo": _sudo(),
+        "sudo_rs": "sudo-rs" in _said("sudo", "--version")[1],
         "programs": {name: shutil.which(name) is not None for name in ("nginx", "sudo", "apt-get")},
         "nginx": _nginx(),
         "floor_user": _user("floor"),
@@ -116,7 +117,9 @@ def _rule(path: Path) -> str | None:
 
 def _release(current: Path) -> str | None:
     try:
-        return current.readlink().name if (current / "floor-release").is_file() else None
+        # An upgrade of the system takes away the Python that the release was made with.
+        whole = (current / "floor-release").is_file() and (current / "bin" / "python").exists()
+        return current.readlink().name if whole else None
     except OSError:
         return None
 

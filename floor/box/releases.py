@@ -30,7 +30,12 @@ Execute = Callable[[Sequence[str]], command.Result]
 def current(root: Path = paths.ROOT) -> str | None:
     """Return the name of the release in use, None where there is none."""
     link = paths.under(root, paths.CURRENT)
-    return link.readlink().name if link.is_symlink() and (link / READY).is_file() else None
+    return link.readlink().name if link.is_symlink() and whole(link) else None
+
+
+def whole(folder: Path) -> bool:
+    """Whether a release is complete, and the system's Python that it was made with is still there."""
+    return (folder / READY).is_file() and (folder / "bin" / "python").exists()
 
 
 def running() -> str | None:
@@ -41,7 +46,8 @@ def running() -> str | None:
 
 def installed(root: Path = paths.ROOT) -> list[str]:
     """Return the names of the releases that are complete, oldest first."""
-    ready = [place for place in paths.under(root, paths.OPT).glob(f"*/{READY}") if NAME.fullmatch(place.parent.name)]
+    found = paths.under(root, paths.OPT).glob(f"*/{READY}")
+    ready = [place for place in found if NAME.fullmatch(place.parent.name) and whole(place.parent)]
     return [place.parent.name for place in sorted(ready, key=lambda place: place.stat().st_mtime)]
 
 
@@ -62,7 +68,7 @@ def install(
     home.mkdir(parents=True, exist_ok=True)
     with _alone(home):
         changed = False
-        if not (home / name / READY).is_file():
+        if not whole(home / name):
             _build(home / name, bundle, python or base_python(), execute or _execute)
             changed = True
         if current(root) != name:

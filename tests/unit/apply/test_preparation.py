@@ -28,6 +28,7 @@ BARE: dict[str, Any] = {
     "user": "ops",
     "root": False,
     "sudo": "free",
+    "sudo_rs": False,
     "programs": {"nginx": False, "sudo": True, "apt-get": True},
     "nginx": {"load": "not-found", "active": "inactive", "enabled": "", "as_packaged": False},
     "floor_user": None,
@@ -97,6 +98,13 @@ def test_the_rule_allows_the_very_words_that_are_sent() -> None:
     """sudo compares them one by one; one option more or less and it asks for a password."""
     assert rule("ops").splitlines()[-1] == f"ops ALL=(root) NOPASSWD: {' '.join(SUDO[2:])}"
     assert SUDO[:2] == ("sudo", "-n")
+
+
+def test_sudo_rs_gets_no_line_that_it_would_refuse() -> None:
+    assert "Defaults" in rule("ops")
+    assert "Defaults" not in rule("ops", rust=True)
+    seen_there = {**READY, "sudo_rs": True, "rule": hashlib.sha256(rule("ops", rust=True).encode()).hexdigest()}
+    assert prepare("spark-a", seen_there, RELEASE).actions == ()
 
 
 @pytest.mark.parametrize(("user", "name"), [("ops", "zz-floor-ops"), ("john.doe", "zz-floor-john-dot-doe")])

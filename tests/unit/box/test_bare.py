@@ -106,7 +106,13 @@ def test_a_release_counts_when_it_is_complete(tmp_path: Path) -> None:
     current.symlink_to("0.1.0+x")
     assert bare._release(current) is None
     (tmp_path / "0.1.0+x/floor-release").write_text("")
+    assert bare._release(current) is None
+    (tmp_path / "0.1.0+x/bin").mkdir()
+    (tmp_path / "0.1.0+x/bin/python").symlink_to(sys.executable)
     assert bare._release(current) == "0.1.0+x"
+    (tmp_path / "0.1.0+x/bin/python").unlink()
+    (tmp_path / "0.1.0+x/bin/python").symlink_to("/usr/bin/python3.1")  # an upgrade took it away
+    assert bare._release(current) is None
 
 
 def packaged(etc: Path, monkeypatch: pytest.MonkeyPatch, code: int = 0) -> None:

@@ -46,6 +46,7 @@ class Builder:
             return Result(1, "", "ERROR: x-1-cp39-cp39.whl is not a supported wheel on this platform.")
         if "venv" in argv:
             Path(argv[-1], "bin").mkdir(parents=True)
+            Path(argv[-1], "bin", "python").symlink_to(sys.executable)
         return Result(0, "", "")
 
 
@@ -112,6 +113,17 @@ def test_a_link_to_half_an_installation_is_no_current_release(root: Path) -> Non
     (root / "opt/floor" / ONE).mkdir(parents=True)
     (root / "opt/floor/current").symlink_to(ONE)
     assert releases.current(root) is None
+
+
+def test_a_release_whose_python_was_upgraded_away_is_built_anew(root: Path) -> None:
+    """Debian 12 → 13 removes python3.11, and with it the interpreter of every environment made with it."""
+    install(root, ONE)
+    inside = root / "opt/floor" / ONE / "bin/python"
+    inside.unlink()
+    inside.symlink_to("/usr/bin/python3.1")
+    assert (releases.current(root), releases.installed(root)) == (None, [])
+    assert install(root, ONE)["changed"] is True
+    assert releases.current(root) == ONE
 
 
 def test_the_last_three_used_are_kept(root: Path) -> None:
