@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from floor.errors import FloorError, RefusedError
+from floor.errors import BoxError, FloorError, RefusedError
 from floor.operations import caller
-from floor.operations.execute import Execution
+from floor.operations.execute import LOST_POLL, LOST_SECONDS, Execution
 from floor.operations.lease import Lease
 from floor.operations.site import Site
 from floor.plan.aim import Aim
@@ -38,10 +38,25 @@ class Change:
 
     def look(self) -> tuple[Aim, Plan]:
         """Observe, and plan from that."""
-        return self._look(self.site.boxes)
+        aim = self._observe()
+        return aim, self.planner(aim)
 
-    def _look(self, boxes: Collection[str]) -> tuple[Aim, Plan]:
-        aim = dataclasses.replace(self.site.observe(self.mode), holder=f"{self.verb} by {caller.name()}")
+    def _observe(self) -> Aim:
+        return dataclasses.replace(self.site.observe(self.mode), holder=f"{self.verb} by {caller.name()}")
+
+    def _look_again(self, boxes: Collection[str]) -> tuple[Aim, Plan]:
+        """Observe the boxes that take part, and plan from that. One that answers only now holds no epoch: it stays as
+        it is. One that does not answer any more may be back in a moment."""
+        started = self.site.clock()
+        while True:
+            aim = self._observe()
+            lost = [why for box, why in aim.absent.items() if box in boxes]
+            if not lost:
+                break
+            if self.site.clock() - started > LOST_SECONDS:
+                raise BoxError("lost in the middle: " + "\n".join(lost) + "\nrun the same command again")
+            self.progress(f"  {', '.join(lost)}; trying again")
+            self.site.sleep(LOST_POLL)
         late = {box: f"{box}: answers only now; run the same command again" for box in aim.seen if box not in boxes}
         seen = {box: seen for box, seen in aim.seen.items() if box not in late}
         aim = dataclasses.replace(aim, seen=seen, absent={**aim.absent, **late})
@@ -68,10 +83,10 @@ class Change:
         return last
 
     def _converge(self, execution: Execution, boxes: Collection[str]) -> Aim:
-        """`boxes` are those that take part: one that answers only now holds no epoch and stays as it is."""
+        """Bring about what the planner wants of the `boxes` that take part. Return what was seen at the end."""
         done: list[Stage] = []
         while True:
-            aim, plan = self._look(boxes)
+            aim, plan = self._look_again(boxes)
             if not plan:
                 return aim
             now = plan.stages[0]

@@ -67,14 +67,19 @@ class Lease:
 
     def _keep(self) -> None:
         while not self._over.wait(RENEW_EVERY):
-            try:
-                renewals = self.site.each(self._taken, self._renew)
-            except Exception as error:
-                self._lose(f"the hold on the boxes cannot be kept: {error}")
-                return
-            for answer in renewals.values():
-                if isinstance(answer, BoxError) and not isinstance(answer, UnreachableError):
-                    self._lose(str(answer))
+            self.renew()
+
+    def renew(self) -> None:
+        """Run the lease of every box from now. A box that is out of reach is asked again the next time."""
+        try:
+            renewals = self.site.each(self._taken, self._renew)
+        except Exception as error:
+            # whatever it was, no lease is kept any more: the work must stop
+            self._lose(f"the hold on the boxes cannot be kept: {error}")
+            return
+        for answer in renewals.values():
+            if isinstance(answer, BoxError) and not isinstance(answer, UnreachableError):
+                self._lose(str(answer))
 
     def _renew(self, _box: str, transport: Transport) -> None:
         try:

@@ -91,7 +91,8 @@ def unfinished(aim: Aim, chosen: Sequence[str]) -> OperationSeen | None:
         return None
     if (last.live and not dead(last.by)) or set(last.target) != set(chosen):
         return None
-    return last if plan_restart(aim, last.target) else None
+    # with nothing left it is over, and this is another restart; unless it died just now, on its way out
+    return last if last.live or plan_restart(aim, last.target) else None
 
 
 def _done(aim: Aim, backend: str, before: Mapping[str, str]) -> bool:

@@ -11,6 +11,8 @@ from typing import Any
 from floor.config.model import Config, ResolvedCopy
 from floor.desired.copies import settings_path
 from floor.desired.state import BoxState, Kind, Unit
+from floor.plan import difference
+from floor.plan.difference import FileDifference
 from floor.plan.seen import Seen
 
 
@@ -66,6 +68,42 @@ class Aim:
             for resolved in self.config.copies(model)
             if resolved.managed and resolved.box in self.wanted and resolved.box in self.seen
         )
+
+    @cached_property
+    def differences(self) -> dict[str, list[FileDifference]]:
+        """The files that are not as wanted, on every box that answers."""
+        return {box: difference.files(self.wanted[box], seen) for box, seen in self.seen.items()}
+
+    def differing(self, box: str, unit: str | None) -> list[FileDifference]:
+        """Those of a box's files that are not as wanted and belong to one copy's unit; for None to no copy."""
+        return [each for each in self.differences[box] if difference.belongs_to(each.path) == unit]
+
+    @cached_property
+    def keyed(self) -> Seen | None:
+        """The box whose keys all others get: the first proxy box that has keys, else the first that may make some."""
+        order = [*self.proxies, *(seen for box, seen in self.seen.items() if box not in self.config.proxy.boxes)]
+        return next((seen for seen in order if seen.secrets), order[0] if order else None)
+
+    @cached_property
+    def rekeyed(self) -> tuple[str, ...]:
+        """The boxes that get other keys than they have. What runs there has to read them."""
+        source = self.keyed
+        if source is None:
+            return ()
+        return tuple(box for box, seen in self.seen.items() if source.secrets is None or seen.secrets != source.secrets)
+
+    @cached_property
+    def replaced(self) -> dict[str, str]:
+        """The copies whose running process must be replaced, and why."""
+        return {copy.backend: why for copy in self.copies if (why := self._relaunch(copy))}
+
+    def _relaunch(self, copy: Wanted) -> str | None:
+        seen = self.seen[copy.box]
+        unit = seen.unit(copy.unit)
+        if not unit.running:
+            return None
+        why = difference.relaunch(copy.state, unit, seen)
+        return why or ("the engine key becomes another" if unit.argv and copy.box in self.rekeyed else None)
 
     def away(self) -> tuple[ResolvedCopy, ...]:
         """Every copy that the config wants on a box that does not answer."""

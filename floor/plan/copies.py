@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from floor.plan import difference, keys, lanes
+from floor.plan import lanes
 from floor.plan.aim import Aim, Wanted
 from floor.plan.files import file_steps, is_unit, reload_units
+from floor.plan.pools import elsewhere
 from floor.plan.serving import Serving
 from floor.plan.steps import Stage, Step, stage
 
@@ -32,31 +33,22 @@ def plan_copies(aim: Aim, serving: Serving, leaving: Collection[str] = ()) -> li
     return stages
 
 
-def relaunch(aim: Aim, copy: Wanted) -> str | None:
-    """Why the process of `copy` that runs must be replaced, or None."""
-    seen = aim.seen[copy.box]
-    unit = seen.unit(copy.unit)
-    if not unit.running:
-        return None
-    why = difference.relaunch(copy.state, unit, seen)
-    return why or ("the engine key becomes another" if unit.argv and copy.box in keys.rekeyed(aim) else None)
-
-
 def _one_by_one(aim: Aim, serving: Serving, copies: list[Wanted], *, leaving: bool) -> list[Stage]:
     stages: list[Stage] = []
-    awaited = leaving or any(relaunch(aim, copy) for copy in copies)
+    awaited = leaving or any(copy.backend in aim.replaced for copy in copies)
     for copy in sorted(copies, key=lambda copy: serving.everywhere(copy.model, copy.backend)):
         last = serving.only(copy.model, {copy.backend})
         lane = _lane(aim, copy, last=last, awaited=awaited)
         stops = any(step.call == "unit.stop" for step in lane)
-        stages += stage(f"change {copy.backend}", lane, outage=(copy.model,) if last and stops else ())
+        title = "change" if any(step.call.startswith(("unit.", "files.")) for step in lane) else "let in"
+        stages += stage(f"{title} {copy.backend}", lane, outage=(copy.model,) if last and stops else ())
         _joins(serving, copy, lane)
     return stages
 
 
 def _joins(serving: Serving, copy: Wanted, lane: list[Step]) -> None:
-    """A stage that waits for the pools ends when each of them has the copy."""
-    if any(step.call == "pool.wait" and step.params["member"] for step in lane):
+    """A copy that was started, or waited for, is in every pool before the next one goes."""
+    if any(step.call == "unit.start" or (step.call == "pool.wait" and step.params["member"]) for step in lane):
         serving.joins(copy)
 
 
@@ -64,11 +56,12 @@ def _lane(aim: Aim, copy: Wanted, *, last: bool, awaited: bool) -> list[Step]:
     unit = aim.seen[copy.box].unit(copy.unit)
     files, reload = _files(aim, copy)
     enabled = unit.enabled == "enabled"
-    why = relaunch(aim, copy)
-    if why:
+    if why := aim.replaced.get(copy.backend):
         out = lanes.take_out(aim, copy, why, last=last)
         up = lanes.bring_up(copy, why, enabled=enabled)
-        return [*out, *lanes.bring_down(copy, why), *files, *up, *lanes.let_in(aim, copy)]
+        # one that comes up elsewhere is let in when the pools have been told of it
+        back = [] if elsewhere(aim, copy.backend) else lanes.let_in(aim, copy)
+        return [*out, *lanes.bring_down(copy, why), *files, *up, *back]
     if unit.active == "active":
         enable = [] if enabled else [Step(copy.box, "unit.enable", {"unit": unit.name}, f"enable {unit.name}")]
         return [*files, *enable, *lanes.rejoin(aim, copy, awaited=awaited)]
@@ -82,7 +75,7 @@ def _lane(aim: Aim, copy: Wanted, *, last: bool, awaited: bool) -> list[Step]:
 def _files(aim: Aim, copy: Wanted) -> tuple[list[Step], bool]:
     """The steps that put the files of `copy` in place, and whether systemd must read its units again."""
     seen = aim.seen[copy.box]
-    found = difference.files_of(copy.unit, aim.wanted[copy.box], seen)
+    found = aim.differing(copy.box, copy.unit)
     steps = file_steps(copy.box, found)
     reload = seen.unit(copy.unit).needs_reload or any(is_unit(found.path) for found in found)
     return [*steps, reload_units(copy.box)] if reload else steps, reload

@@ -11,6 +11,7 @@ from floor.plan.seen import Seen, UnitSeen
 
 COPY_PREFIX = "floor-copy-"
 NGINX_TITLE = "nginx: master process "
+_UNITS, _ENGINES = f"{paths.UNITS}/", f"{paths.ENGINES}/"
 # What each kind of process reads of the keys when it starts (nginx: at a reload, too).
 KEYS: dict[Kind, tuple[str, ...]] = {
     Kind.COPY: (str(paths.ENGINE_ENV),),
@@ -35,40 +36,36 @@ def belongs_to(path: str) -> str | None:
     A unit file, its drop-ins and a copy's settings change together with that copy, never before its turn. A drop-in of
     several units at once (`floor-.service.d`, systemd.unit(5)) is the whole box's.
     """
-    place = PurePosixPath(path)
-    units, engines = PurePosixPath(paths.UNITS), PurePosixPath(paths.ENGINES)
-    if place.is_relative_to(units):
-        name = place.relative_to(units).parts[0].removesuffix(".d")
+    if path.startswith(_UNITS):
+        name = path.removeprefix(_UNITS).partition("/")[0].removesuffix(".d")
         return name if name.startswith(COPY_PREFIX) and not name.endswith("-.service") else None
-    if place.is_relative_to(engines):
-        return f"{COPY_PREFIX}{place.stem}.service"
+    if path.startswith(_ENGINES):
+        return f"{COPY_PREFIX}{path.removeprefix(_ENGINES).removesuffix('.json')}.service"
     return None
 
 
 def files(wanted: BoxState, seen: Seen) -> list[FileDifference]:
     """Every file of the box that is missing, differs or should not be there."""
-    found = []
-    for file in wanted.files:
-        there = seen.files.get(file.path)
-        if there is None:
-            found.append(FileDifference(file.path, file, "missing"))
-        elif there.sha256 != file.sha256:
-            found.append(FileDifference(file.path, file, "differs"))
-        elif (there.mode, there.owner) != (file.mode, file.owner):
-            what = f"is {there.owner} {there.mode:04o}, should be {file.owner} {file.mode:04o}"
-            found.append(FileDifference(file.path, file, what))
+    found = [different for file in wanted.files if (different := compare(file, seen))]
     ours = {file.path for file in wanted.files}
-    found += [FileDifference(path, None, _stray(path)) for path in seen.owned if path not in ours]
-    return found
+    return found + [FileDifference(path, None, _stray(path)) for path in seen.owned if path not in ours]
 
 
-def files_of(unit: str | None, wanted: BoxState, seen: Seen) -> list[FileDifference]:
-    """Those of the files that belong to one copy's unit; to no copy but to the whole box for None."""
-    return [each for each in files(wanted, seen) if belongs_to(each.path) == unit]
+def compare(file: File, seen: Seen) -> FileDifference | None:
+    """How a file that is wanted differs from what lies on the box; None where it does not."""
+    there = seen.files.get(file.path)
+    if there is None:
+        return FileDifference(file.path, file, "missing")
+    if there.sha256 != file.sha256:
+        return FileDifference(file.path, file, "differs")
+    if (there.mode, there.owner) != (file.mode, file.owner):
+        what = f"is {there.owner} {there.mode:04o}, should be {file.owner} {file.mode:04o}"
+        return FileDifference(file.path, file, what)
+    return None
 
 
 def _stray(path: str) -> str:
-    drop_in = PurePosixPath(path).parent.name.endswith(".d")
+    drop_in = path.startswith(_UNITS) and PurePosixPath(path).parent.name.endswith(".d")
     return "is a drop-in that floor did not write" if drop_in else "is no longer wanted"
 
 
@@ -135,8 +132,9 @@ def _changed(unit: Unit, seen: UnitSeen) -> str:
 
 def _words(wanted: tuple[str, ...], running: tuple[str, ...]) -> str:
     """What differs between two command lines: `--flag old → new`, what is new, what is gone."""
-    new = [words for words in _flags(wanted) if words not in _flags(running)]
-    gone = [words for words in _flags(running) if words not in _flags(wanted)]
+    aim, now = _flags(wanted), _flags(running)
+    new = [words for words in aim if words not in now]
+    gone = [words for words in now if words not in aim]
     told = []
     for words in gone:
         other = next((each for each in new if each[0] == words[0] and len(words) > 1), None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from floor.plan.aim import Aim
-from floor.plan.seen import Seen
 from floor.plan.serving import Serving
 from floor.plan.steps import Stage, Step, stage
 
@@ -15,7 +14,7 @@ def plan_keys(aim: Aim, serving: Serving) -> list[Stage]:
     so those on the boxes that get another are out of the pools until their turn to restart has come. The stage says so
     where they are all that serves.
     """
-    source, lacking = _source(aim), rekeyed(aim)
+    source, lacking = aim.keyed, aim.rekeyed
     if source is None or not lacking:
         return []
     why = "the proxies and the engines must know the same keys"
@@ -29,16 +28,3 @@ def plan_keys(aim: Aim, serving: Serving) -> list[Stage]:
             outage.append(model)
         serving.leaves(model, out)
     return stage("share the keys", steps, outage=tuple(outage))
-
-
-def rekeyed(aim: Aim) -> tuple[str, ...]:
-    """The boxes that get other keys than they have. What runs there has to read them."""
-    source = _source(aim)
-    if source is None:
-        return ()
-    return tuple(box for box, seen in aim.seen.items() if source.secrets is None or seen.secrets != source.secrets)
-
-
-def _source(aim: Aim) -> Seen | None:
-    order = [*aim.proxies, *(seen for box, seen in aim.seen.items() if box not in aim.config.proxy.boxes)]
-    return next((seen for seen in order if seen.secrets), order[0] if order else None)

@@ -53,10 +53,20 @@ def forgotten(aim: Aim) -> list[str]:
     path = str(paths.POOL_SETTINGS)
     names: set[str] = set()
     for seen in aim.proxies:
-        wanted = aim.wanted[seen.box].file(path)
-        stay = {name for pool in _pools(wanted.text if wanted else None) for name in _backends(pool)}
-        names |= {name for pool in _pools(seen.texts.get(path)) for name in _backends(pool)} - stay
+        file = aim.wanted[seen.box].file(path)
+        names |= set(_every(seen.texts.get(path))) - set(_every(file.text if file else None))
     return sorted(names)
+
+
+def elsewhere(aim: Aim, backend: str) -> bool:
+    """Whether a pool's present settings reach `backend` at another place than wanted."""
+    path = str(paths.POOL_SETTINGS)
+    for seen in aim.proxies:
+        file = aim.wanted[seen.box].file(path)
+        old, new = _every(seen.texts.get(path)), _every(file.text if file else None)
+        if backend in old and backend in new and _moved(old[backend], new[backend]):
+            return True
+    return False
 
 
 def _kept(
@@ -83,6 +93,10 @@ def _detoured(one: Mapping[str, Any]) -> bool:
 
 def _backends(pool: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return {str(one["name"]): one for one in pool.get("backends", ())}
+
+
+def _every(text: str | None) -> dict[str, Mapping[str, Any]]:
+    return {name: one for pool in _pools(text) for name, one in _backends(pool).items()}
 
 
 def _pools(text: str | None) -> list[dict[str, Any]]:

@@ -44,7 +44,7 @@ def plan_retirements(aim: Aim, serving: Serving) -> list[Stage]:
 
 
 def _files(aim: Aim, copy: Copy) -> list[Step]:
-    found = difference.files_of(copy.unit, aim.wanted[copy.box], aim.seen[copy.box])
+    found = aim.differing(copy.box, copy.unit)
     steps = file_steps(copy.box, found)
     return [*steps, reload_units(copy.box)] if any(is_unit(each.path) for each in found) else steps
 

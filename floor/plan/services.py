@@ -6,10 +6,9 @@ import dataclasses
 from collections.abc import Collection
 
 from floor.box import paths
-from floor.desired.state import BoxState, File, Kind, Unit
-from floor.plan import difference, keys, lanes
+from floor.desired.state import Kind, Unit
+from floor.plan import difference, lanes
 from floor.plan.aim import Aim
-from floor.plan.copies import relaunch
 from floor.plan.files import file_steps, is_unit, reload_units
 from floor.plan.pools import Between, between
 from floor.plan.retire import retired
@@ -28,7 +27,7 @@ def plan_services(aim: Aim, serving: Serving) -> list[Stage]:
     although it is the last one that serves its model makes the stage an outage.
     """
     leaving = {copy.backend for copy in retired(aim) if aim.seen[copy.box].unit(copy.unit).running}
-    moving = {copy.backend for copy in aim.copies if relaunch(aim, copy)}
+    moving = set(aim.replaced)
     boxes = [box for box in aim.wanted if box in aim.seen]
     proxies = [seen.box for seen in aim.proxies]
     stages = stage("prepare the boxes", *(_lane(aim, box, None) for box in boxes if box not in proxies))
@@ -45,8 +44,8 @@ def plan_services(aim: Aim, serving: Serving) -> list[Stage]:
 def plan_leftovers(aim: Aim) -> list[Stage]:
     """Given the aim, return the stage that takes services away which a box no longer needs: after all that serves."""
     found_lanes = []
-    for box, seen in aim.seen.items():
-        found = [each for each in difference.files_of(None, aim.wanted[box], seen) if each.wanted is None]
+    for box in aim.seen:
+        found = [each for each in aim.differing(box, None) if each.wanted is None]
         if names := _leftover(aim, box):
             reload = [reload_units(box)] if any(is_unit(each.path) for each in found) else []
             gone = [step for name in names for step in _take_away(box, name)]
@@ -68,7 +67,7 @@ def _outage(proxy: Seen, lost: Collection[str]) -> tuple[str, ...]:
 
 def _lane(aim: Aim, box: str, pool: Between | None) -> list[Step]:
     seen = aim.seen[box]
-    found = difference.files_of(None, _with_pool(aim.wanted[box], pool), seen)
+    found = _files(aim, box, pool)
     if _leftover(aim, box):  # what they read goes with them
         found = [each for each in found if each.wanted is not None]
     units = [unit for kind in ORDER for unit in aim.wanted[box].units if unit.kind is kind]
@@ -109,7 +108,7 @@ def _verb(aim: Aim, box: str, unit: Unit, changed: Collection[str]) -> tuple[str
         return "restart", why
     read = sorted(set(changed) & set(unit.reload_on))
     why = f"{read[0]} changes" if read else difference.stale(unit, there, seen) or ""
-    if not why and box in keys.rekeyed(aim):
+    if not why and box in aim.rekeyed:
         why = "it must read the keys again"
     return ("reload" if unit.kind is Kind.PROXY else "restart", why) if why else ("", "")
 
@@ -121,16 +120,18 @@ def _settled(aim: Aim, proxy: Seen) -> list[Step]:
         for copy in aim.copies
         if aim.seen[copy.box].unit(copy.unit).active == "active"
         and not proxy.drained(copy.backend)
-        and not relaunch(aim, copy)
+        and copy.backend not in aim.replaced
     ]
 
 
-def _with_pool(wanted: BoxState, pool: Between | None) -> BoxState:
-    file = wanted.file(str(paths.POOL_SETTINGS))
-    if pool is None or file is None or file.text == pool.text:
-        return wanted
-    now = File(file.path, pool.text, file.mode, file.owner)
-    return dataclasses.replace(wanted, files=tuple(now if each is file else each for each in wanted.files))
+def _files(aim: Aim, box: str, pool: Between | None) -> list[difference.FileDifference]:
+    """The box's files that are not as wanted; of the pools' settings those that hold just then."""
+    found = aim.differing(box, None)
+    file = aim.wanted[box].file(str(paths.POOL_SETTINGS))
+    if pool is None or file is None:
+        return found
+    settings = difference.compare(dataclasses.replace(file, text=pool.text), aim.seen[box])
+    return [each for each in found if each.path != file.path] + ([settings] if settings else [])
 
 
 def _leftover(aim: Aim, box: str) -> list[str]:

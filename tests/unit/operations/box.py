@@ -69,6 +69,7 @@ class SimulatedBox:
         from tests.unit.operations.calls import Calls
 
         self.world, self.name, self.up = world, name, True
+        self.back_at: float | None = None
         self.refuses: BoxError | None = None  # reached, but its agent cannot be asked
         self.files: dict[str, Lying] = {}
         self.processes: dict[str, Process] = {}
@@ -168,6 +169,8 @@ class SimulatedBox:
 
     def live_drains(self) -> dict[str, list[str]]:
         """The holders that count now, by backend."""
+        if not any(self.recorded.values()):
+            return {}
         epoch = self.record["epoch"] if self.record and lease.live(self.record, self.moment()) else None
         return {name: list(held) for name, held in drains.held_by(drains.live(self.recorded, epoch)).items()}
 
@@ -178,7 +181,7 @@ class SimulatedBox:
     def call(
         self, name: str, params: Mapping[str, Any] | None = None, *, timeout: float = 30, payload: bytes | None = None
     ) -> Any:
-        if not self.up and not self.world.dead:
+        if not self.up:
             self.world.sleep(1.0)
             raise UnreachableError(f"{self.name}: no way there")
         if self.refuses is not None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.unit.operations.box import SimulatedBox
 
 KEYS = ("engine.key", "engine.env", "engine-key.conf", "status.key")
-POLL = 0.5
+POLL = 1.0
 
 
 class Calls:

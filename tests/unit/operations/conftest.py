@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -13,13 +15,12 @@ from floor.config.load import Loaded, parse
 from floor.config.model import Config
 from floor.desired.build import build
 from floor.desired.state import BoxFacts, BoxState
-from floor.operations import deploy, site
+from floor.operations import change, deploy, lease, restart, site
 from floor.operations.change import Change
 from floor.operations.outcome import Outcome
-from floor.operations.restart import restarting
 from floor.operations.site import Site
 from tests.unit.operations.box import SimulatedBox
-from tests.unit.operations.world import World, in_turn
+from tests.unit.operations.world import KEEPER, World, in_turn
 
 TWO_BOXES = """\
 boxes:
@@ -38,6 +39,7 @@ ONE_BOX = TWO_BOXES.replace("  spark-b: {host: 192.0.2.12}\n", "").replace("[spa
 THREE_BOXES = TWO_BOXES.replace("models:", "  spark-c: {host: 192.0.2.13}\nmodels:", 1)
 
 configured = functools.cache(parse)
+CALLER = {"user": "ada", "host": "laptop", "pid": 0, "started": 1.0}  # whoever runs a command now
 _BUILT: dict[tuple[object, ...], dict[str, BoxState]] = {}
 
 
@@ -61,6 +63,7 @@ class Situation:
     progress: list[str] = field(default_factory=list)
 
     def site(self) -> Site:
+        CALLER["pid"] += 1  # type: ignore[operator] # a new process each time
         config = configured(self.text)
         facts = {name: BoxFacts(self.resolve(box.host)) for name, box in config.boxes.items()}
         self.world.learn(built(config, "replicas", facts, self.release))
@@ -90,7 +93,7 @@ class Situation:
 
     def restart(self, *names: str, force: bool = False) -> bool:
         """`floor restart`. Return whether there was anything to do."""
-        return self.run(restarting(self.site(), names, self.said.append, self.progress.append, force=force))
+        return self.run(restart.restarting(self.site(), names, self.said.append, self.progress.append, force=force))
 
     def run(self, change: Change) -> bool:
         aim, plan = change.look()
@@ -109,15 +112,46 @@ class Situation:
         """Who is in the pool of each proxy box, in their order."""
         return [self.world.members(box, model) for box in configured(self.text).proxy.boxes]
 
+    def at_each_call(self, verb: Callable[[Situation], bool]) -> list[Situation]:
+        """Run a command to its end. Return what was there before each of its calls: where a SIGKILL would leave it."""
+        found: list[Situation] = []
+
+        def keep() -> None:
+            kept = copy.deepcopy(self)
+            kept.world.before = kept.world.watch = lambda: None
+            found.append(kept)
+
+        self.world.before = keep
+        assert verb(self)
+        self.world.before = lambda: None
+        return found
+
     def edit(self, old: str, new: str) -> None:
         assert old in self.text, old
         self.text = self.text.replace(old, new)
+
+
+class KeptLease(lease.Lease):
+    """A lease that is kept by the world's clock."""
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        KEEPER.renew, KEEPER.at = self.renew, self.site.clock()
+        return self
+
+    def __exit__(self, *given: object) -> None:
+        KEEPER.renew = None
+        super().__exit__(*given)
 
 
 @pytest.fixture
 def situation(monkeypatch: pytest.MonkeyPatch) -> Situation:
     """Two bare boxes; the clock is the world's, and nothing runs in threads but a lease's keeper, which only waits."""
     monkeypatch.setattr(site, "build", built)
+    monkeypatch.setattr(change, "Lease", KeptLease)
+    monkeypatch.setattr(lease, "caller", lambda: dict(CALLER))
+    for module in (lease, restart):
+        monkeypatch.setattr(module, "dead", lambda by: by["user"] == CALLER["user"] and by["pid"] != CALLER["pid"])
     return Situation(World())
 
 

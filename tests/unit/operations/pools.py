@@ -24,11 +24,11 @@ class Pools:
         self.members: dict[str, list[str]] = {}
         self.last: dict[str, float] = {}  # when a backend was a member for the last time
         self._since: dict[str, float] = {}
-        self._state: dict[str, Any] | None = None
+        self._last: tuple[float, dict[str, Any], dict[str, list[str]]] | None = None
 
     def forget(self) -> None:
         """The box has lost its power."""
-        self.members, self._since, self._state = {}, {}, None
+        self.members, self._since, self._last = {}, {}, None
 
     def look(self) -> None:
         """Decide once."""
@@ -43,10 +43,14 @@ class Pools:
             found[pool["model"]] = [name for name in names if self._serves(pool, name, held)]
         self.members = found
         self._remember()
-        self._state = {"at": self._box.world.now, "pools": self._told(process.settings, held)}
+        self._last = (self._box.world.now, process.settings, held)
 
     def state(self) -> dict[str, Any] | None:
-        return self._state
+        """What floor-pool wrote when it looked for the last time."""
+        if self._last is None:
+            return None
+        at, settings, held = self._last
+        return {"at": at, "pools": self._told(settings, held)}
 
     def answers(self, model: str, name: str) -> bool:
         """Whether a client's request reaches an engine that takes it."""

@@ -1,7 +1,8 @@
-"""Boxes that exist only in memory, one clock for all, and a caller that can die, or lose the way, at any call.
+"""Boxes that exist only in memory, one clock for all, and something that can happen at any call.
 
-A world counts its calls. At one of them it can kill the caller, before or after the call took effect, or cut a box off
-for a while: what a SIGKILL, a lost answer, a broken network and a power cut look like to `floor`.
+A world counts its calls. Before one of them, or after it took effect, it can cut the box off for a while or take its
+power: what a lost answer, a broken network and a power cut look like to `floor`. A SIGKILL of `floor` at some call is
+the world as it was just before it.
 """
 
 from __future__ import annotations
@@ -11,17 +12,31 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from floor.desired.state import BoxState, Launch
+from floor.operations.lease import RENEW_EVERY
 
 if TYPE_CHECKING:
     from tests.unit.operations.box import SimulatedBox
 
-LOAD_SECONDS = 30.0  # from the start of an engine until it is warm
+LOAD_SECONDS = 8.0  # from the start of an engine until it is warm
+LOOK_SECONDS = 1.0
 PROOF_SECONDS = 1.0  # for which a pool must find a backend serving before it takes it
-REQUEST_SECONDS = 20.0  # for which what a backend was sent last goes on
+REQUEST_SECONDS = 4.0  # for which what a backend was sent last goes on
 
 
-class Killed(BaseException):
-    """The calling process is dead from here on."""
+@dataclass
+class Keeper:
+    """Renews the lease of the operation at work as its own thread would, by the world's clock."""
+
+    renew: Callable[[], None] | None = None
+    at: float = 0.0
+
+    def look(self, now: float) -> None:
+        if self.renew is not None and now - self.at >= RENEW_EVERY:
+            self.at = now
+            self.renew()
+
+
+KEEPER = Keeper()  # of the one process that runs
 
 
 @dataclass
@@ -37,11 +52,11 @@ class World:
     at: int | None = None  # the call at which `then` happens
     after: bool = False  # whether the call takes effect first
     then: Callable[[str], None] | None = None
-    dead: bool = False
     log: list[str] = field(default_factory=list)
     sent: dict[tuple[str, tuple[str, ...]], dict[str, Any]] = field(default_factory=dict)
     cut: list[str] = field(default_factory=list)  # engines that were stopped while they had requests
-    watch: Callable[[], None] = lambda: None
+    before: Callable[[], None] = lambda: None  # called before each call takes effect
+    watch: Callable[[], None] = lambda: None  # and after it
 
     def learn(self, wanted: Mapping[str, BoxState]) -> None:
         """Processes started from now on carry these launches."""
@@ -52,15 +67,18 @@ class World:
         return self.now
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass, in steps as small as a pool's own."""
+        """Let time pass, in steps in which a pool may look."""
         ends = self.now + seconds
         while self.now < ends:
-            self.now = min(ends, self.now + 0.5)
+            self.now = min(ends, self.now + LOOK_SECONDS)
             self.settle()
+            KEEPER.look(self.now)
 
     def settle(self) -> None:
-        """Every pool looks at its backends."""
+        """Boxes that were cut off come back in their time, and every pool looks at its backends."""
         for box in self.boxes.values():
+            if box.back_at is not None and self.now >= box.back_at:
+                box.up, box.back_at = True, None
             box.pools.look()
 
     def members(self, proxy: str, model: str = "flagship") -> set[str]:
@@ -74,8 +92,7 @@ class World:
 
     def tick(self, box: str, call: str, params: Mapping[str, Any], answer: Callable[[], Any]) -> Any:
         """One call of one box's agent."""
-        if self.dead:
-            raise Killed
+        self.before()
         self.calls += 1
         self.now += 0.05
         self.settle()
@@ -85,7 +102,6 @@ class World:
         if hit and not self.after:
             self._happen(box)
         result = answer()
-        self.settle()
         self.watch()
         if hit and self.after:
             self._happen(box)
@@ -95,10 +111,13 @@ class World:
         assert self.then is not None
         self.then(box)
 
-    def kill_caller(self, _box: str = "") -> None:
-        """The process of `floor` gets a SIGKILL."""
-        self.dead = True
-        raise Killed
+    def cut_off(self, box: str, seconds: float = 20.0) -> None:
+        """A box is out of reach for a while."""
+        self.boxes[box].up, self.boxes[box].back_at = False, self.now + seconds
+
+    def power_cut(self, box: str) -> None:
+        """A box loses its power and starts again at once."""
+        self.boxes[box].power_cut()
 
 
 def in_turn(calls: Sequence[Callable[[], Any]]) -> list[Any]:
