@@ -148,6 +148,25 @@ def test_a_followed_journal_ends_on_the_box_when_the_person_leaves(
     assert box.run(["pgrep", "-af", "journalctl|floor.agent"], check=False).stdout == ""
 
 
+def test_a_new_release_is_carried_over_by_the_agent_itself(floor: Floor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten megabytes through ssh and sudo; what runs meanwhile keeps its release, and going back builds nothing."""
+    from floor.apply.ssh import SshTransport
+    from floor.apply.wheels import bundle
+
+    monkeypatch.setenv("FLOOR_SSH_CONFIG", str(floor.lab.ssh_config))
+    transport = SshTransport("boxa", "boxa")
+    seen = transport.call("observe")
+    wheels = bundle(seen["facts"])
+    other = {**wheels.params, "release": "0.1.0+0123456789ab"}
+    answer = transport.call("release.install", other, payload=wheels.payload, timeout=120)
+    assert answer == {"release": "0.1.0+0123456789ab", "changed": True}
+    assert transport.call("observe")["release"] == transport.release == "0.1.0+0123456789ab"
+    began = time.monotonic()
+    assert transport.call("release.install", wheels.params, payload=wheels.payload, timeout=120)["changed"] is True
+    print(f"going back took {time.monotonic() - began:.1f} s")
+    assert transport.call("observe")["release"] == transport.release == wheels.release
+
+
 def test_removing_leaves_nothing_but_what_was_there(floor: Floor) -> None:
     box = floor.lab.boxes["boxa"]
     box.put("/models/tiny/weights.bin", "kept")
