@@ -79,10 +79,13 @@ def relaunch(unit: Unit, seen: UnitSeen, box: Seen) -> str | None:
         return None
     if unit.kind is Kind.PROXY:
         return _title(unit, seen)
+    if not seen.launch:
+        return _untold(unit, seen, box)
     if seen.launch != unit.launch.digest:
         return _changed(unit, seen)
-    if tuple(seen.argv) != unit.launch.argv:
-        return f"it runs with other arguments: {_words(unit.launch.argv, seen.argv)}"
+    running = command(unit.launch.argv, seen.argv)
+    if running != unit.launch.argv and len(running) > 1:
+        return f"it runs with other arguments: {_words(unit.launch.argv, running)}"
     for key, value in unit.launch.env.items():
         if seen.env.get(key) != value:
             return f"it runs with {key}={seen.env.get(key, '')!r}, wanted {value!r}"
@@ -92,6 +95,26 @@ def relaunch(unit: Unit, seen: UnitSeen, box: Seen) -> str | None:
     if drop_ins := strays(seen, box):
         return f"drop-in {', '.join(drop_ins)} may have changed how it runs"
     return stale(unit, seen, box) if unit.kind is Kind.COPY else None
+
+
+def command(wanted: tuple[str, ...], running: tuple[str, ...]) -> tuple[str, ...]:
+    """Given a command line as planned and as /proc shows it, return the latter from the program's name on.
+
+    The kernel puts the interpreter of a script, and one word more, in front of it (execve(2)): vLLM's `vllm` is one.
+    A process that gave itself a title shows that alone, a single word.
+    """
+    for place in range(min(3, len(running))):
+        if running[place] == wanted[0]:
+            return running[place:]
+    return running
+
+
+def _untold(unit: Unit, seen: UnitSeen, box: Seen) -> str | None:
+    """A process whose title was written over its environment tells nothing: then its age against its unit's decides."""
+    file = box.files.get(f"{_UNITS}{unit.name}")
+    if file is not None and seen.main_started is not None and seen.main_started > file.mtime:
+        return None
+    return "it does not tell what it was started with, and its unit is younger"
 
 
 def strays(seen: UnitSeen, box: Seen) -> list[str]:
@@ -125,8 +148,9 @@ def _title(unit: Unit, seen: UnitSeen) -> str | None:
 
 
 def _changed(unit: Unit, seen: UnitSeen) -> str:
-    if tuple(seen.argv) != unit.launch.argv:
-        return _words(unit.launch.argv, seen.argv)
+    running = command(unit.launch.argv, seen.argv)
+    if running != unit.launch.argv and len(running) > 1:
+        return _words(unit.launch.argv, running)
     return "its settings, environment or release changed"
 
 

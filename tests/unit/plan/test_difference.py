@@ -108,3 +108,24 @@ def test_files_are_missing_different_misowned_or_stray() -> None:
 )
 def test_which_files_wait_for_a_copys_turn(path: str, unit: str | None) -> None:
     assert difference.belongs_to(path) == unit
+
+
+def test_the_interpreter_of_a_script_is_not_an_argument() -> None:
+    """What /proc showed of real vLLM 0.32, whose `vllm` is a Python script."""
+    running = UnitSeen(**{**vars(RUNNING), "argv": ("/opt/vllm/bin/python3", *LAUNCH.argv)})
+    assert difference.relaunch(UNIT, running, BOX) is None
+    other = UnitSeen(**{**vars(running), "argv": ("/opt/vllm/bin/python3", "-I", *LAUNCH.argv, "--x")})
+    assert difference.relaunch(UNIT, other, BOX) == "it runs with other arguments: arguments change: no longer --x"
+
+
+def test_a_title_says_nothing_of_arguments() -> None:
+    titled = UnitSeen(**{**vars(RUNNING), "argv": ("VLLM::APIServer",)})
+    assert difference.relaunch(UNIT, titled, BOX) is None
+
+
+@pytest.mark.parametrize(("started", "same"), [(20.0, True), (5.0, False), (None, False)])
+def test_a_process_that_lost_its_environment_is_judged_by_its_age(started: float | None, same: bool) -> None:
+    written = FileSeen("", 0o644, "root:root", 10.0)
+    box = Seen("spark-a", files={f"/etc/systemd/system/{UNIT.name}": written})
+    seen = UnitSeen(UNIT.name, "active", argv=("VLLM::APIServer",), main_started=started)
+    assert (difference.relaunch(UNIT, seen, box) is None) is same
