@@ -111,7 +111,8 @@ def test_a_user_who_is_not_root_is_told_and_not_shown_a_traceback(tmp_path: Path
     tmp_path.chmod(0o755)
     (tmp_path / "var/lib/floor").mkdir(parents=True)
     script = (
-        "import os, sys; from floor.agent.__main__ import main; from floor.agent.calls import operation; os.setuid(65534);"
+        "import os, sys; from floor.agent.__main__ import main; from floor.agent.calls import operation;"
+        "os.setuid(65534);"
         "sys.exit(main(sys.argv[1:], sys.stdin.buffer, sys.stdout.buffer))"
     )
     argv = [sys.executable, "-I", "-c", script, "--root", str(tmp_path)]
