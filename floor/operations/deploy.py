@@ -11,6 +11,7 @@ from floor.apply.wheels import Bundle, bundle
 from floor.errors import BoxError, RefusedError
 from floor.operations import checks
 from floor.operations.change import Change
+from floor.operations.launch import launch_refusals
 from floor.operations.nginx import nginx_refusals
 from floor.operations.outcome import Outcome
 from floor.operations.site import Site
@@ -58,7 +59,7 @@ def deployment(site: Site, mode: str | None, say: Say, progress: Say, *, force: 
         for seen in aim.proxies:
             if seen.facts.get("nginx"):  # where it is missing, that has been named already
                 found += nginx_refusals(site, aim.wanted[seen.box])
-        return found
+        return found + launch_refusals(site, aim)
 
     return Change("deploy", site, mode, lambda aim: plan_deploy(aim, text), say, progress, None, force, problems)
 

@@ -42,10 +42,11 @@ class Process:
     settings: dict[str, Any]
     pid: int
 
-    @property
-    def port(self) -> int | None:
+    port: int | None = field(init=False)
+
+    def __post_init__(self) -> None:
         words = self.argv
-        return int(words[words.index("--port") + 1]) if "--port" in words else None
+        self.port = int(words[words.index("--port") + 1]) if "--port" in words else None
 
 
 @dataclass
@@ -88,6 +89,7 @@ class SimulatedBox:
         self.held: dict[str, dict[str, Any]] = {}  # ports held by somebody else
         self.facts: dict[str, Any] = dict(FACTS)
         self.nginx_says = ""
+        self.unreadable = False  # weights that the engine's user may not read
         self.full = False  # no memory is free
         self.events: list[dict[str, Any]] = []
         self.journal: list[str] = []

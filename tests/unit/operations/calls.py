@@ -68,6 +68,9 @@ class Calls:
     def nginx_test(self, params: dict[str, Any]) -> Any:
         return {"ok": not self._box.nginx_says, "output": self._box.nginx_says}
 
+    def launch_check(self, params: dict[str, Any]) -> Any:
+        return {"problems": [f"user {params['user']} cannot read {params['source']}"] if self._box.unreadable else []}
+
     def units_reload(self, params: dict[str, Any]) -> Any:
         self._box.needs_reload.clear()
         return {}

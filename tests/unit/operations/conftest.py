@@ -39,6 +39,9 @@ ONE_BOX = TWO_BOXES.replace("  spark-b: {host: 192.0.2.12}\n", "").replace("[spa
 THREE_BOXES = TWO_BOXES.replace("models:", "  spark-c: {host: 192.0.2.13}\nmodels:", 1)
 
 configured = functools.cache(parse)
+LOOKING = {"observe", "nginx.test", "launch.check", "unit.wait", "pool.wait", "memory.wait", "engine.idle", "events.append"} | {
+    "operation.renew"
+}
 CALLER = {"user": "ada", "host": "laptop", "pid": 0, "started": 1.0}  # whoever runs a command now
 _BUILT: dict[tuple[object, ...], dict[str, BoxState]] = {}
 
@@ -113,10 +116,13 @@ class Situation:
         return [self.world.members(box, model) for box in configured(self.text).proxy.boxes]
 
     def at_each_call(self, verb: Callable[[Situation], bool]) -> list[Situation]:
-        """Run a command to its end. Return what was there before each of its calls: where a SIGKILL would leave it."""
+        """Run a command to its end. Return what was there after each call that changed something, and before the first:
+        where a SIGKILL would leave it. What only looks leaves it as it was."""
         found: list[Situation] = []
 
         def keep() -> None:
+            if found and self.world.log[-1].split()[1] in LOOKING:
+                return
             kept = copy.deepcopy(self)
             kept.world.before = kept.world.watch = lambda: None
             found.append(kept)
