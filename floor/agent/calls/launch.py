@@ -10,8 +10,9 @@ from floor.agent.call import Call
 def check(call: Call) -> dict[str, Any]:
     """{user, program|null, source} → {problems: [what was found; what to do]}. Reads only.
 
-    `program` and `source` are absolute paths; a program that systemd looks up in PATH is not looked for here. Weights that a download left readable for their owner alone are found
-    here instead of by an engine that dies after the old copy was stopped.
+    `program` and `source` are absolute paths; a program that systemd looks up in PATH is not looked for here. Weights
+    that a download left readable for their owner alone are found now, and not by an engine that dies after the old
+    copy was stopped.
     """
     user, source = call.params.text("user"), call.params.text("source")
     program = call.params.maybe_text("program")
