@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from floor.box import paths
@@ -99,6 +100,7 @@ def _every(text: str | None) -> dict[str, Mapping[str, Any]]:
     return {name: one for pool in _pools(text) for name, one in _backends(pool).items()}
 
 
+@lru_cache(maxsize=64)  # a plan reads the same few texts again and again
 def _pools(text: str | None) -> list[dict[str, Any]]:
     try:
         found = json.loads(text) if text else {}

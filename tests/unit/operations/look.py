@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from floor.box import lease, paths
 
 if TYPE_CHECKING:
-    from tests.unit.operations.box import SimulatedBox
+    from tests.unit.operations.box import Process, SimulatedBox
 
 UNITS = "/etc/systemd/system/"
 SECRETS = f"{paths.SECRETS}/"
@@ -42,18 +42,14 @@ def observe(box: SimulatedBox, params: dict[str, Any]) -> dict[str, Any]:
 def unit(box: SimulatedBox, name: str) -> dict[str, Any]:
     process = box.processes.get(name)
     launch = box.world.launches.get(process.digest) if process else None
-    argv = list(process.argv) if process else []
-    if name == "floor-proxy.service" and process:
-        argv = ["nginx: master process " + " ".join(process.argv)]
-    kind = re.escape(UNITS) + "(" + "|".join(map(re.escape, (name, *_prefixes(name)))) + r")\.d/[^/]+"
     return {
         "active": box.state(name),
         "sub": "running",
         "enabled": "enabled" if name in box.enabled else "disabled",
-        "argv": argv,
+        "argv": _argv(name, process) if process else [],
         "env": {"FLOOR_LAUNCH": process.digest, **(launch.env if launch else {})} if process else {},
         "invocation": process.invocation if process else "",
-        "dropins": [path for path in box.files if ".d/" in path and re.fullmatch(kind, path)],
+        "dropins": [path for path in _drop_ins(box) if path.startswith(_read_by(name))],
         "needs_reload": name in box.needs_reload,
         "restarts": 0,
         "since": process.started if process else None,
@@ -64,15 +60,26 @@ def unit(box: SimulatedBox, name: str) -> dict[str, Any]:
     }
 
 
-def _prefixes(name: str) -> list[str]:
+def _argv(name: str, process: Process) -> list[str]:
+    """nginx shows its arguments in its title."""
+    words = list(process.argv)
+    return ["nginx: master process " + " ".join(words)] if name == "floor-proxy.service" else words
+
+
+def _drop_ins(box: SimulatedBox) -> list[str]:
+    return [path for path in box.files if path.startswith(UNITS) and ".d/" in path]
+
+
+def _read_by(name: str) -> tuple[str, ...]:
     """`floor-copy-x.service` also reads `floor-copy-.service.d` and `floor-.service.d` (systemd.unit(5))."""
     stem, _, suffix = name.rpartition(".")
     cuts = [index for index, letter in enumerate(stem) if letter == "-"]
-    return [f"{stem[: cut + 1]}.{suffix}" for cut in cuts]
+    return tuple(f"{UNITS}{one}.d/" for one in (name, *(f"{stem[: cut + 1]}.{suffix}" for cut in cuts)))
 
 
 def _units_there(box: SimulatedBox) -> list[str]:
-    return [path.removeprefix(UNITS) for path in box.files if re.fullmatch(UNITS + r"[^/]+", path)]
+    names = (path.removeprefix(UNITS) for path in box.files if path.startswith(UNITS))
+    return [name for name in names if "/" not in name]
 
 
 def _file(box: SimulatedBox, path: str) -> dict[str, Any] | None:
@@ -85,7 +92,7 @@ def _file(box: SimulatedBox, path: str) -> dict[str, Any] | None:
 def _listening(box: SimulatedBox) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for name, process in box.processes.items():
-        command = unit(box, name)["argv"]
+        command = _argv(name, process)
         ports = [process.port] if process.port else []
         if name == "floor-proxy.service":
             servers = [file.text for path, file in box.files.items() if "/servers/" in path]

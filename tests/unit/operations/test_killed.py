@@ -136,7 +136,7 @@ def test_a_power_cut_at_any_call_and_the_same_command_converges(situation: Situa
         as_wanted(trial)
 
 
-def trials(situation: Situation, story: Story, every: int = 7) -> Iterator[Situation]:
+def trials(situation: Situation, story: Story, every: int = 11) -> Iterator[Situation]:
     """A copy of the situation for every few calls at which something is to happen."""
     story.prepare(situation)
     whole = copy.deepcopy(situation)
