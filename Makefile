@@ -33,10 +33,10 @@ check: install
 	$(BIN)/lint-imports
 
 unit: install
-	$(BIN)/pytest tests/unit
+	$(BIN)/pytest -n auto tests/unit
 
 integration: install machine
-	$(BIN)/pytest tests/integration
+	$(BIN)/pytest -n auto tests/integration
 
 # Wheel and sdist, installed beside another package named watchdog (network: the package index).
 packaging: install

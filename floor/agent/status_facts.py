@@ -45,19 +45,20 @@ class Facts:
 
     def _gather(self) -> dict[str, Any]:
         clock = now()
-        facts = {
+        problems: list[str] = []
+        facts: dict[str, Any] = {
             "boot_id": clock.boot,
             "at": time.time(),
             "monotonic": time.monotonic(),
             "units": {name: one.as_json() for name, one in self._show(self._names).items()},
-            "problems": [],
+            "problems": problems,
         }
         for what, read in {"drains": self._drains, "operation": self._operation}.items():
             try:
                 facts[what] = read()
             except FloorError as error:  # the units are told all the same: other boxes' pools need them
                 facts[what] = None
-                facts["problems"].append(str(error))
+                problems.append(str(error))
         return facts
 
     def _drains(self) -> dict[str, Any]:
