@@ -39,9 +39,8 @@ ONE_BOX = TWO_BOXES.replace("  spark-b: {host: 192.0.2.12}\n", "").replace("[spa
 THREE_BOXES = TWO_BOXES.replace("models:", "  spark-c: {host: 192.0.2.13}\nmodels:", 1)
 
 configured = functools.cache(parse)
-LOOKING = {"observe", "nginx.test", "launch.check", "unit.wait", "pool.wait", "memory.wait", "engine.idle", "events.append"} | {
-    "operation.renew"
-}
+WAITING = {"unit.wait", "pool.wait", "memory.wait", "engine.idle"}
+LOOKING = {"observe", "nginx.test", "launch.check", "events.append", "operation.renew"} | WAITING
 CALLER = {"user": "ada", "host": "laptop", "pid": 0, "started": 1.0}  # whoever runs a command now
 _BUILT: dict[tuple[object, ...], dict[str, BoxState]] = {}
 
