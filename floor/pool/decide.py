@@ -24,6 +24,10 @@ FLAP_DELAYS = (0.0, 0.0, 5.0, 15.0, 30.0, 60.0)
 # than a pause between two requests of a warm-up, which look like serving from outside.
 UNSEEN_DELAY = 10.0
 
+# Seconds after a backend began to serve from which on its unit must have been asked: what a box tells is up to half a
+# second old, and a process that was started meanwhile serves under a unit that is told as active still.
+TOLD_AGE = 0.5
+
 # Looks in a row that must find an unmanaged backend serving: nobody tells when it is warm, and one look may hit a
 # moment between two failures.
 UNMANAGED_LOOKS = 3
@@ -85,15 +89,17 @@ def _members(known: Mapping[str, Memory], found: Mapping[str, Finding], waits: M
 
 def _wait(memory: Memory, seen: Seen, now: float) -> float:
     """Return the seconds that a backend which is out must still serve before it returns; 0 or less: none."""
-    flaps = FLAP_DELAYS[min(len(memory.outs), len(FLAP_DELAYS) - 1)]
-    if seen.unit is not None:
-        # A new start has nothing to do with the faults of the process before it, and its unit says that it is warm.
-        needed = flaps if seen.unit.invocation == memory.served else 0.0
-    else:
-        needed = max(flaps, UNSEEN_DELAY) if seen.managed else flaps
     if memory.steady_since is None or (not seen.managed and memory.steady < UNMANAGED_LOOKS):
         return math.inf
-    return needed - (now - memory.steady_since)
+    served = now - memory.steady_since
+    # Whoever was drained returns as it went: a decision is no fault.
+    flaps = FLAP_DELAYS[min(len(memory.outs), len(FLAP_DELAYS) - 1)] if memory.faulted else 0.0
+    if seen.unit is None:
+        return (max(flaps, UNSEEN_DELAY) if seen.managed else flaps) - served
+    if seen.told < memory.steady_since + TOLD_AGE:
+        return math.inf
+    # A new start has nothing to do with the faults of the process before it, and its unit says that it is warm.
+    return (flaps if seen.unit.invocation == memory.served else 0.0) - served
 
 
 def _decision(memory: Memory, finding: Finding, wait: float, *, member: bool) -> Decision:
@@ -101,6 +107,9 @@ def _decision(memory: Memory, finding: Finding, wait: float, *, member: bool) ->
     if member and standing is Standing.WEAK:
         evidence = f"{evidence}; stays, as no member that serves would be left"
     elif not member and standing is Standing.SERVES:
-        left = "" if math.isinf(wait) else f" for {wait:.1f} s more"
-        reason, evidence = "settling", f"{evidence}; must go on{left} after {len(memory.outs)} faults in 10 minutes"
+        left = "a moment" if math.isinf(wait) else f"{wait:.1f} s"
+        reason, evidence = (
+            "settling",
+            f"{evidence}; must go on for {left} more ({len(memory.outs)} faults in 10 minutes)",
+        )
     return Decision(member, standing, reason, evidence)

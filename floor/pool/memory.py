@@ -32,13 +32,15 @@ class Seen:
     """One backend at one moment.
 
     `verdict` is the newest (None: not looked at yet), `drains` the holders that count, `managed` whether floor runs its
-    unit, `unit` what the status port says of that (None: it does not answer), `stall` the backend's limit in seconds.
+    unit, `unit` what the status port says of that (None: it does not answer) and `told` when it was asked, `stall` the
+    backend's limit in seconds.
     """
 
     verdict: Verdict | None
     drains: tuple[str, ...]
     managed: bool
     unit: UnitSeen | None
+    told: float
     stall: float
 
 
@@ -46,14 +48,16 @@ class Seen:
 class Memory:
     """One backend's past. All times are the monotonic clock of the pool's box.
 
-    `served` is the invocation under which it was last a member, `outs` are the times when it went out for a fault. A
-    restart of the pool keeps `member`, `since`, `served` and `outs`; the rest is seen again within seconds.
+    `served` is the invocation under which it was last a member, `outs` are the times when it went out for a fault, and
+    `faulted` is whether it did so the last time. A restart of the pool keeps `member`, `since`, `served`, `outs` and
+    `faulted`; the rest is seen again within seconds.
     """
 
     member: bool = False
     since: float = -math.inf
     served: str = ""
     outs: tuple[float, ...] = ()
+    faulted: bool = False
     looked: float = -math.inf
     """`at` of the newest verdict that has been counted."""
     misses: int = 0
@@ -94,7 +98,9 @@ def remember(memory: Memory, verdict: Verdict | None, now: float) -> Memory:
 def settle(memory: Memory, seen: Seen, *, member: bool, fault: bool, now: float) -> Memory:
     """Given whether it is a member from now on, and whether a fault took it out, return the memory with that."""
     if memory.member and not member and fault:
-        memory = replace(memory, outs=(*memory.outs, now)[-_MOST_OUTS:])
+        memory = replace(memory, outs=(*memory.outs, now)[-_MOST_OUTS:], faulted=True)
+    elif member:
+        memory = replace(memory, faulted=False)
     if member and seen.unit is not None and seen.unit.up:
         memory = replace(memory, served=seen.unit.invocation)
     return memory if memory.member is member else replace(memory, member=member, since=now)

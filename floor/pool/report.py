@@ -81,7 +81,12 @@ def compose(
             "written": written,
         },
         "memory": {
-            name: {"served": memory.served, "outs": list(memory.outs), "since": _finite(memory.since)}
+            name: {
+                "served": memory.served,
+                "outs": list(memory.outs),
+                "faulted": memory.faulted,
+                "since": _finite(memory.since),
+            }
             for name, memory in memories.items()
         },
     }
@@ -102,6 +107,7 @@ def restore(text: str, where: str, boot: str, monotonic: float) -> Former:
                 since=-math.inf if memory["since"] is None else float(memory["since"]),
                 served=str(memory["served"]),
                 outs=tuple(float(at) for at in memory["outs"]),
+                faulted=bool(memory["faulted"]),
             )
             for name, memory in document["memory"].items()
         }

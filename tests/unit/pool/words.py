@@ -43,5 +43,6 @@ def seen(name: str, what: str | dict[str, Any], at: float, *, managed: bool = Tr
         drains=tuple(given.get("drains", ())),
         managed=managed,
         unit=unit(given.get("unit", "active"), given.get("run", 1)) if managed else None,
+        told=given.get("told", at),
         stall=STALL,
     )
