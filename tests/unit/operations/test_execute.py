@@ -1,0 +1,186 @@
+"""Carrying out steps: waiting, giving up, killing, losing the way."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from floor.apply.transport import UnreachableError
+from floor.errors import BusyError, FloorError, RefusedError
+from floor.operations.change import Change
+from floor.operations.execute import Execution
+from floor.operations.together import in_threads
+from floor.plan.steps import Plan, Stage, Step, Until
+from tests.unit.operations.conftest import Situation
+
+WARM = Until("active", 100.0, value="active", crashed=True)
+
+
+class Answers:
+    """A box's agent that gives these answers in turn, the last one for ever."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+
+    def call(self, name: str, params: dict[str, Any], *, timeout: float = 30) -> Any:
+        if name == "events.append":
+            return {}
+        self.calls.append((name, params))
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+
+class Held:
+    """A lease that nobody takes away."""
+
+    epoch = 7
+    reason = "somebody else"
+    record: dict[str, Any] = {"verb": "deploy"}  # noqa: RUF012 # read only
+
+    def __init__(self) -> None:
+        self.lost = threading.Event()
+
+
+class Table:
+    """A site of boxes that answer from a list; time passes only by sleeping."""
+
+    def __init__(self, **boxes: Answers) -> None:
+        self.boxes, self.now = boxes, 0.0
+
+    def clock(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += max(seconds, 10.0)
+
+    def together(self, calls: list[Callable[[], Any]]) -> list[Any]:
+        return in_threads(calls)
+
+
+def execution(said: list[str], **boxes: Answers) -> Execution:
+    return Execution(Table(**boxes), Held(), said.append, said.append)  # type: ignore[arg-type] # only what is used
+
+
+def wait(until: Until = WARM, call: str = "unit.wait") -> Step:
+    return Step("a", call, {"unit": "u.service", "until": "active"}, "wait until it is warm", until=until)
+
+
+def failed(step: Step, *answers: Any) -> str:
+    with pytest.raises(FloorError) as error:
+        execution([], a=Answers(*answers)).step(step)
+    return str(error.value)
+
+
+def test_a_unit_that_fails_ends_the_wait() -> None:
+    told = failed(wait(), {"active": "activating"}, {"active": "failed", "result": "exit-code", "log": "no card"})
+    assert told.startswith("a: u.service does not stay up (exit-code): no card\n  the rest stays as it was; see `floor")
+
+
+def test_a_unit_that_keeps_dying_ends_the_wait() -> None:
+    again = {"active": "activating", "result": "success", "restarts": 5}
+    assert "a: u.service does not stay up (activating)" in failed(wait(), {**again, "restarts": 3}, again)
+
+
+def test_a_unit_that_is_skipped_ends_the_wait() -> None:
+    """Its ExecCondition says no: it is inactive, and no failure."""
+    told = failed(wait(), {"active": "inactive", "result": "exec-condition", "restarts": 0})
+    assert "a: u.service does not stay up (exec-condition)" in told
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ({"active": "activating", "log": "loading"}, "not within 100 s: loading; see `floor logs` and `floor status`"),
+        ({"fits": False, "needed": 50 << 30, "available": 3 << 30}, "it needs 50.0 GiB, 3.0 GiB are free; see"),
+        ({"reached": False, "reason": "not a member: hung"}, "not within 100 s: not a member: hung; see"),
+        ({"stopped": False, "left": [7, "container x"]}, "not within 100 s: still there: 7, container x; see"),
+        ({"active": "activating"}, "not within 100 s; see"),
+    ],
+)
+def test_what_is_late_says_what_the_box_said(answer: dict[str, Any], told: str) -> None:
+    assert told in failed(wait(), answer)
+
+
+def test_what_may_be_late_goes_on() -> None:
+    said: list[str] = []
+    idle = Until("idle", 30.0, times=2, late="go on")
+    execution(said, a=Answers({"idle": False, "running": 3, "waiting": 1})).step(wait(idle))
+    assert said[-1] == "  a: wait until it is warm: not within 30 s: 3 running, 1 waiting, going on"
+    assert said[0] == "  a: wait until it is warm (0 s): 3 running, 1 waiting"
+
+
+def test_idle_counts_twice_in_a_row() -> None:
+    box = Answers({"idle": True}, {"idle": False}, {"idle": True}, {"idle": True})
+    execution([], a=box).step(wait(Until("idle", 1000.0, times=2)))
+    assert len(box.calls) == 4
+
+
+def test_what_does_not_stop_is_killed_once() -> None:
+    said: list[str] = []
+    left = {"stopped": False, "left": [7]}
+    box = Answers(left, left, left, {}, {"stopped": True})
+    execution(said, a=box).step(wait(Until("stopped", 20.0, late="kill"), "unit.stop"))
+    assert [name for name, _ in box.calls].count("unit.kill") == 1
+    assert "  a: wait until it is warm: still there, ending it at once (pids [7])" in said
+    assert "not within 40 s: still there: 7" in failed(wait(Until("stopped", 20.0, late="kill"), "unit.stop"), left)
+
+
+def test_a_box_that_is_back_in_time_is_asked_again() -> None:
+    box = Answers(UnreachableError("a: no way there"), {"active": "active"})
+    said: list[str] = []
+    execution(said, a=box).step(wait())
+    assert said == ["  a: out of reach, trying again"]
+
+
+def test_a_box_that_is_not_back_in_time() -> None:
+    told = failed(wait(), UnreachableError("a: no way there"))
+    assert told == "lost in the middle of `wait until it is warm`: a: no way there; run the same command again"
+
+
+def test_nothing_is_done_without_the_lease() -> None:
+    run = execution([], a=Answers({}))
+    run.lease.lost.set()
+    with pytest.raises(BusyError, match="somebody else; nothing more was done from here"):
+        run.step(wait())
+
+
+@pytest.mark.parametrize(
+    ("errors", "code", "kind"),
+    [
+        ([FloorError("one")], 1, FloorError),
+        ([RefusedError("one"), FloorError("two")], 5, FloorError),
+        ([RefusedError("one"), RefusedError("one")], 5, FloorError),
+        ([BusyError("one"), None], 4, BusyError),
+    ],
+)
+def test_the_failures_of_several_lanes_are_one(errors: list[FloorError | None], code: int, kind: type) -> None:
+    boxes = {name: Answers(error or {}) for name, error in zip("ab", [*errors, None], strict=False)}
+    lanes = tuple((Step(name, "unit.start", {}, "start"),) for name in boxes)
+    with pytest.raises(kind) as error:
+        execution([], **boxes).stage(Stage("both", lanes))
+    assert error.value.exit_code == code
+    assert str(error.value).splitlines()[0] == "one"
+
+
+def test_a_defect_in_a_lane_is_not_taken_for_a_failure() -> None:
+    lanes = tuple((Step(name, "unit.start", {}, "start"),) for name in "ab")
+    with pytest.raises(ZeroDivisionError):
+        execution([], a=Answers(ZeroDivisionError()), b=Answers({})).stage(Stage("both", lanes))
+
+
+def test_a_plan_that_never_ends_says_so(deployed: Situation) -> None:
+    again = Plan((Stage("again", ((Step("spark-a", "units.reload", {}, "reload"),),)),))
+    change = Change("deploy", deployed.site(), None, lambda _: again, print, print)
+    with pytest.raises(FloorError, match=r"again: done, and yet the boxes look as if it were not \(spark-a: reload\)"):
+        change.run(*change.look())
+    turns = [Plan((Stage(f"turn {n % 2}", again.stages[0].lanes),)) for n in range(20)]
+    change = Change("deploy", deployed.site(), None, lambda _: turns.pop(), print, print)
+    with pytest.raises(FloorError, match="done, and yet"):
+        change.run(*change.look())
+    assert len(turns) > 10
