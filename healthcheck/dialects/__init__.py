@@ -5,9 +5,10 @@ from __future__ import annotations
 from floor.errors import FloorError
 
 from .dialect import Dialect
+from .llamacpp import LLAMACPP
 from .vllm import VLLM
 
-_KNOWN: dict[str, Dialect] = {VLLM.name: VLLM}
+_KNOWN: dict[str, Dialect] = {VLLM.name: VLLM, LLAMACPP.name: LLAMACPP}
 
 
 def find(name: str) -> Dialect:

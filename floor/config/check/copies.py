@@ -71,6 +71,9 @@ def _managed(placed: parts.Placed) -> Iterator[Problem]:
 
 
 def _unmanaged(placed: parts.Placed) -> Iterator[Problem]:
+    if placed.resolved.engine == "ollama":
+        write = "vllm or llamacpp: floor cannot check Ollama yet, and keeps what it cannot check out of the pool"
+        yield Problem(placed.where("engine"), write, warning=True)
     for key in _STARTING:
         if key in placed.copy.model_fields_set:
             yield Problem(

@@ -25,7 +25,7 @@ def body(path: str) -> bytes:
 def test_an_unknown_dialect_names_the_known_ones() -> None:
     with pytest.raises(FloorError) as caught:
         find("tgi")
-    assert str(caught.value) == "unknown dialect 'tgi'; known: vllm"
+    assert str(caught.value) == "unknown dialect 'tgi'; known: llamacpp, vllm"
 
 
 def test_model_lists_of_real_engines() -> None:
@@ -119,3 +119,24 @@ def test_no_bytes_raise(content: bytes) -> None:
     openai.served(content)
     openai.tokens(content)
     openai.error(content)
+
+
+def test_the_counts_of_llamacpp() -> None:
+    """Captured from its server with two requests under way; a field that its page lacks is unknown."""
+    load = find("llamacpp").load(body("llamacpp/metrics_busy.txt"))
+    assert load is not None
+    assert (load.running, load.waiting, load.in_flight) == (2, 0, 2)
+    assert (load.generated, load.prompted, load.steps) == (24, 85, 90)
+    assert (load.usage, load.finished, load.started) == (None, None, None)
+
+
+def test_llamacpp_without_metrics_tells_no_counts() -> None:
+    """It answers 501 with words of its own where it was not started with --metrics."""
+    refusal = b'{"error":{"message":"This server does not support metrics endpoint.","code":501}}'
+    assert find("llamacpp").load(refusal) is None
+    assert find("llamacpp").load(body("vllm/metrics_busy.txt")) is None
+
+
+def test_llamacpp_says_that_it_loads() -> None:
+    assert find("llamacpp").loading(503, body("llamacpp/health_loading_503.json"))
+    assert not find("llamacpp").loading(200, body("llamacpp/health_200.json"))

@@ -81,5 +81,5 @@ def test_limits_are_above_zero(what: str, value: float) -> None:
 
 
 def test_an_unknown_dialect_is_refused_at_once() -> None:
-    with pytest.raises(FloorError, match="unknown dialect 'ollama'; known: vllm"):
+    with pytest.raises(FloorError, match="unknown dialect 'ollama'; known: llamacpp, vllm"):
         target(dialect="ollama")
