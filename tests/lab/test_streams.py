@@ -103,15 +103,16 @@ def test_each_event_comes_when_it_is_made_and_as_one_chunk(lab: Lab) -> None:
     both = engines(lab, FLAGSHIP)
     for engine in both:
         engine.fault("slow", rate=1)
-    before = {engine.box.name: engine.metric("vllm:generation_tokens_total") for engine in both}
+    before = [engine.metric("vllm:generation_tokens_total") for engine in both]
+    data = body(FLAGSHIP, 6, text="one by one")
     with Caller(lab, "boxa", FLAGSHIP.listen) as caller:
-        caller.send(CHAT, body(FLAGSHIP, 6))
+        caller.send(CHAT, data)
         assert caller.head().status == 200
         chunks, times = [caller.chunk()], [time.monotonic()]
         if '"content":"' not in chunks[0].decode().replace('""', ""):
             chunks.append(caller.chunk())  # the opening event may have a chunk of its own
-        (engine,) = (one for one in both if one.metric("vllm:num_requests_running") == 1)
-        made = engine.metric("vllm:generation_tokens_total") - before[engine.box.name]
+        after = [engine.metric("vllm:generation_tokens_total") for engine in both]
+        (made,) = (after[at] - before[at] for at, engine in enumerate(both) if sent(engine)[digest(data)])
         while chunk := caller.chunk():
             chunks.append(chunk)
             times.append(time.monotonic())
@@ -142,7 +143,7 @@ def test_a_prompt_of_a_megabyte_that_is_read_in_silence(lab: Lab) -> None:
     assert sizes == {(2, 2)}
     posts = [post for engine in engines(lab, FLAGSHIP) for post in engine.state()["posts"]]
     (found,) = (post for post in posts if post["size"] == len(data))
-    assert found["sha256"] == hashlib.sha256(data).hexdigest()
+    assert found["sha256"] == digest(data)
     assert found["framing"] == str(len(data))  # a Content-Length, not chunks
 
 
@@ -156,12 +157,11 @@ def test_a_client_that_leaves_stops_its_generation(lab: Lab, stream: bool) -> No
         if stream:
             assert caller.head().status == 200
             caller.chunk()
-        until("it runs", lambda: busy(lab, FLAGSHIP) == 1, 10)
+        until("it runs", lambda: busy(lab, FLAGSHIP) >= 1, 10)
     took = until("it has stopped", lambda: busy(lab, FLAGSHIP) == 0, 4)
     print(f"stopped {took:.2f} s after the client had left")
-    digest = hashlib.sha256(data).hexdigest()
     posts = [post for engine in engines(lab, FLAGSHIP) for post in engine.state()["posts"]]
-    assert [post["outcome"] for post in posts if post["sha256"] == digest] == ["left"]
+    assert [post["outcome"] for post in posts if post["sha256"] == digest(data)] == ["left"]
 
 
 def routes() -> Iterator[tuple[str, str]]:
