@@ -26,20 +26,22 @@ def run(argv: list[str]) -> int:
 
     health = argv[:1] == ["health"]
     try:
-        code = app(argv, standalone_mode=False)
+        code = int(app(argv, prog_name="floor", standalone_mode=False) or 0)
     except typer.Exit as error:
         return error.exit_code
     except FloorError as error:
         return _tell(f"error: {error}", error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        return _tell("interrupted; the same command goes on where this one stopped", INTERRUPTED)
+        code = INTERRUPTED  # what typer returns by itself for a Ctrl-C that it has caught
     except BrokenPipeError:
         return _unread()
     except SystemExit as error:  # click's own answer to a reader that left
         return error.code if isinstance(error.code, int) else FAILED
     except Exception as error:
         return _unexpected(error, HEALTH_UNKNOWN if health else USAGE)
-    return int(code or 0)
+    if code == INTERRUPTED:
+        return _tell("interrupted; the same command goes on where this one stopped", INTERRUPTED)
+    return code
 
 
 def _unread() -> int:

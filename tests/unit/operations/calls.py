@@ -177,8 +177,8 @@ class Calls:
 
     def secrets_ensure(self, params: dict[str, Any]) -> Any:
         if self._box.secrets is None:
-            self._box.secrets = (f"key-of-{self._box.name}-{self._box.world.now:.2f}", self._box.world.now)
-        return {"engine": self._box.secrets[0], "status": "s"}
+            self._box.secrets = (f"the-engine-key-of-{self._box.name}-{self._box.world.now:.0f}", self._box.world.now)
+        return {"engine": self._box.secrets[0], "status": "the-status-key-of-all"}
 
     def secrets_put(self, params: dict[str, Any]) -> Any:
         self._box.secrets = (params["engine"], self._box.world.now)

@@ -18,7 +18,7 @@ def test_the_first_proxy_box_makes_them_and_every_box_gets_them(situation: Situa
     situation.text = THREE_BOXES.replace("proxy: {boxes: [spark-a, spark-b]}", "proxy: {boxes: [spark-b]}")
     situation.deploy()
     assert len(keys(situation)) == 1
-    assert next(iter(keys(situation))).startswith("key-of-spark-b")
+    assert next(iter(keys(situation))).startswith("the-engine-key-of-spark-b")
     assert all(box.secrets for box in situation.world.boxes.values())
 
 

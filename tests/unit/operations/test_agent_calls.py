@@ -1,0 +1,95 @@
+"""Every call that operations send is one that the real agent knows, with parameters that it takes."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from floor.agent.call import Call
+from floor.agent.calls.engine import _target
+from floor.agent.params import Params
+from floor.agent.registry import find, names
+from floor.box import secrets
+from floor.box.command import Result
+from floor.box.locked import mine
+from floor.errors import FloorError, UsageError
+from floor.operations import checks, drain, logs, removal
+from floor.operations.status import status
+from tests.unit.operations.conftest import THREE_BOXES, Situation
+
+ELSEWHERE = {"release.install", "logs", "launch.check", "operation.renew"}  # in tests of their own
+
+
+@pytest.fixture
+def sent(situation: Situation) -> dict[tuple[str, tuple[str, ...]], dict[str, Any]]:
+    """One example of each call and each set of parameters that all verbs together have sent."""
+    situation.text = THREE_BOXES
+    situation.deploy()
+    situation.restart()
+    situation.edit("replicas: [spark-a, spark-b]", "replicas: [spark-a, {box: spark-c, port: 8005}]")
+    situation.edit("proxy: {boxes: [spark-a, spark-b]}", "proxy: {boxes: [spark-a]}")
+    situation.box("spark-a").edit("/etc/floor/nginx/nginx.conf", "by hand")
+    situation.deploy()
+    site = situation.site()
+    drain.drain(site, drain.find(site, "spark-c"), print, last=False)
+    drain.undrain(site, drain.find(site, "spark-c"), print)
+    situation.box("spark-c").up = False
+    situation.deploy()
+    situation.box("spark-c").up = True
+    situation.deploy()
+    situation.box("spark-a").left["floor-copy-flagship.service"] = [7]
+    situation.restart("spark-a")
+    checks.verify(site)
+    checks.verdicts(site)
+    status(site)
+    logs.events(site, 3)
+    removal.remove(
+        site, "spark-c", print, print, bool, yes=True, purge=False, force=False, take_off=lambda *_a, **_k: True
+    )
+    return situation.world.sent
+
+
+def test_the_real_agent_takes_them_all(sent: dict[tuple[str, tuple[str, ...]], dict[str, Any]], tmp_path: Path) -> None:
+    """Run against an empty folder: what it finds there does not matter, only that it does not call it a wrong use."""
+    assert {name for name, _ in sent} >= set(names()) - ELSEWHERE
+    secrets.put("the-engine-key-of-all", "the-status-key-of-all", tmp_path, mine())
+    for (name, _), params in sorted(sent.items()):
+        call = _call(name, params, tmp_path)
+        if name.startswith("engine."):
+            _target(call)  # what follows asks the network
+        elif name == "verify.chat":
+            assert (call.params.whole("port", 1), call.params.text("model")) == (8080, "flagship")
+        else:
+            _run(name, call)
+
+
+def _run(name: str, call: Call) -> None:
+    by = {"user": "ada", "host": "laptop", "pid": 1, "started": 1.0}
+    given = call.params.values.get("epoch")
+    if given is not None and name != "operation.take":
+        before = call.operation.read()
+        epoch = (before["epoch"] if before else 0) + 1
+        wanted = {"epoch": epoch, "verb": "deploy", "by": by, "takeover": before["epoch"] if before else None}
+        call.operation.take({**wanted, "lease": 90.0})
+        call.params = Params(name, {**call.params.values, "epoch": epoch})
+    try:
+        find(name)(call)
+    except UsageError:
+        raise
+    except (FloorError, FileNotFoundError):  # an empty folder is no box
+        return
+
+
+def _call(name: str, params: dict[str, Any], root: Path) -> Call:
+    passed = iter(range(10**9))
+    return Call(
+        Params(name, {**params, "timeout": 0} if "timeout" in params else params),
+        root=root,
+        stdin=io.BytesIO(),
+        run=lambda *_given, **_named: Result(1, "", "this is a test"),
+        clock=lambda: float(next(passed)) * 30,
+        sleep=lambda _: None,
+    )
