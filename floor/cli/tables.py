@@ -64,11 +64,10 @@ def _memory(memory: dict[str, Any] | None) -> str:
 
 
 def _backends(backends: list[dict[str, Any]]) -> Table:
-    table = _table("backend", "pool", "unit", "running", "waiting", "why")
+    table = _table("backend", "pool", "unit", "requests", "why")
     for entry in backends:
         unit = entry["unit"] or ("" if entry["managed"] else "not managed")
-        row = (Text(entry["backend"]), _pool(entry["member"]), unit, _count(entry["running"]), _count(entry["waiting"]))
-        table.add_row(*row, Text(_why(entry)))
+        table.add_row(Text(entry["backend"]), _pool(entry["member"]), unit, _requests(entry), Text(_why(entry)))
     return table
 
 
@@ -76,7 +75,7 @@ def _pool(member: dict[str, bool]) -> Text:
     inside = [box for box, is_in in member.items() if is_in]
     if inside and len(inside) == len(member):
         return Text("in", "green")
-    return Text(f"in on {', '.join(inside)} only", "yellow") if inside else Text("out", "red")
+    return Text(f"only {', '.join(inside)}", "yellow") if inside else Text("out", "red")
 
 
 def _why(entry: dict[str, Any]) -> str:
@@ -85,5 +84,9 @@ def _why(entry: dict[str, Any]) -> str:
     return str(entry["evidence"] or entry["reason"] or "")
 
 
-def _count(number: int | None) -> str:
-    return "" if number is None else str(number)
+def _requests(entry: dict[str, Any]) -> str:
+    """Those that run, and those that wait where any do."""
+    running, waiting = entry["running"], entry["waiting"]
+    if running is None:
+        return ""
+    return f"{running} + {waiting}" if waiting else str(running)

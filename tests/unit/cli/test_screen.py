@@ -34,7 +34,7 @@ FOUND: dict[str, Any] = {
             "reason": "ok",
             "evidence": "12 tokens in the last 0.5 s",
             "running": 3,
-            "waiting": 0,
+            "waiting": 2,
             "drains": [],
         },
         {
@@ -84,8 +84,8 @@ def test_no_line_is_wider_than_the_terminal_and_no_name_is_broken(width: int) ->
 def test_a_wide_terminal_has_a_line_a_row() -> None:
     lines = shown(160)
     (row,) = [line for line in lines if line.startswith("flagship@spark-a  in")]
-    assert row.endswith("12 tokens in the last 0.5 s")
-    assert any(line.startswith("flagship@mac") and "in on spark-a only" in line for line in lines)
+    assert row.endswith("3 + 2     12 tokens in the last 0.5 s")
+    assert any(line.startswith("flagship@mac") and "only spark-a" in line for line in lines)
     assert any("drained by ada@laptop" in line for line in lines)
 
 
