@@ -36,11 +36,12 @@ unit: install
 	$(BIN)/pytest -n auto tests/unit
 
 integration: install machine
-	$(BIN)/pytest -n auto tests/integration
+	$(BIN)/pytest -n 4 tests/integration
 
-# Wheel and sdist, installed beside another package named watchdog (network: the package index).
-packaging: install
-	$(BIN)/pytest tests/packaging
+# What a person gets: the demo, and wheel and sdist installed beside another package named watchdog (network: the
+# package index).
+packaging: install machine
+	$(BIN)/pytest tests/demo tests/packaging
 
 # Two boxes with systemd, sshd, nginx and Docker, in network namespaces of this machine (root).
 lab: install machine

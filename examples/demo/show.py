@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,6 @@ from .proxy import Proxy
 from .site import MODEL
 from .units import CopyUnit
 
-WIDTH = 110  # of tables where no terminal says how wide it is
 SERVICES = (Kind.PROXY, Kind.POOL, Kind.STATUS)
 
 
@@ -26,8 +24,6 @@ class Teller:
     """Prints with the time since it was made."""
 
     def __init__(self) -> None:
-        if not sys.stdout.isatty():
-            os.environ.setdefault("COLUMNS", str(WIDTH))
         self._began = time.monotonic()
 
     @property

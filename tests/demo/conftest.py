@@ -10,7 +10,7 @@ from contextlib import suppress
 import psutil
 import pytest
 
-from tests.integration.demo.show import Show, folders
+from tests.demo.show import Show, folders
 
 
 def _interrupt(show: Show) -> None:

@@ -13,7 +13,7 @@ from typing import Self
 
 import psutil
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 LONGEST = 60.0  # seconds; a run takes about ten
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.integration.demo.show import Show
+from tests.demo.show import Show
 
 Shows = dict[str, Show]
 
@@ -68,7 +68,10 @@ def test_the_table_shows_before_while_and_after(shows: Shows) -> None:
 
 def test_it_is_short_to_read(shows: Shows) -> None:
     assert len(shows["whole"].lines) <= 50
-    assert max(map(len, shows["whole"].lines)) <= 120
+    told = [
+        line for line in shows["whole"].lines if not line.startswith("flagship@")
+    ]  # a table is as wide as its reasons
+    assert max(map(len, told)) <= 120
 
 
 def test_nothing_is_left_of_a_whole_run(shows: Shows) -> None:

@@ -55,19 +55,22 @@ def client(engine: SimulatedEngine, connections: httpx.Client) -> httpx.Client:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def idle(common: SimulatedEngine) -> Iterator[Callable[[], float]]:
-    """Asks one thing when the session begins and nothing more: how long until the engine closed that connection."""
+def idle(common: SimulatedEngine) -> Iterator[Callable[[], tuple[float, float]]]:
+    """Asks one thing when the session begins and nothing more. How long until the engine closed that connection: the
+    shortest and the longest that it can have been, as the answer came some time between asking and reading it."""
     connection = socket.create_connection((common.host, common.port), timeout=10)
+    asked = time.monotonic()
     connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
     assert connection.recv(4096).startswith(b"HTTP/1.1 200 OK")
     answered = time.monotonic()
-    closed: list[float] = []
+    closed: list[tuple[float, float]] = []
 
     def wait() -> None:
         connection.recv(1)
-        closed.append(time.monotonic() - answered)
+        now = time.monotonic()
+        closed.append((now - answered, now - asked))
 
-    def seconds() -> float:
+    def seconds() -> tuple[float, float]:
         thread.join()
         return closed[0]
 
