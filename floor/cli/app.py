@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from typing import Any
+
 import typer
+from typer.core import TyperGroup
 
 from floor.cli import boxes, change, look, pools, project, simulate
 
+LONGEST = 200  # characters of a command's first sentence: more than any has
+
+
+class Panels(TyperGroup):
+    """The commands under the headings they were registered with. typer does that with rich alone, which costs 0.1 s."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write each panel as a section: the commands in the order of this file, each with its first sentence."""
+        known = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        for panel, commands in groupby(known, lambda entry: getattr(entry[1], "rich_help_panel", None)):
+            with formatter.section(str(panel)):
+                rows = [(name, command.get_short_help_str(LONGEST)) for name, command in commands if command]
+                formatter.write_dl(rows)
+
+
 app = typer.Typer(
     name="floor",
+    cls=Panels,
     help="Runs self-hosted LLM inference on your boxes and never lets the model go away by surprise.",
     no_args_is_help=True,
     add_completion=False,
