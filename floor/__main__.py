@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
 
@@ -9,21 +11,28 @@ from floor.errors import FloorError
 
 FAILED = 1
 INTERRUPTED = 130
+STOPPED = "interrupted; the same command goes on where this one stopped"
 USAGE = 2
+FULL = (errno.ENOSPC, errno.EDQUOT)
 HEALTH_UNKNOWN = 3  # `floor health` follows monitoring plugins, where 2 says critical
 
 
 def main() -> None:
     """Run the command line given in sys.argv and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that knows ASCII only gets the rest of it all the same
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(run(sys.argv[1:]))
 
 
 def run(argv: list[str]) -> int:
     """Given the words after `floor`, run them and return the exit code. No exception leaves it."""
-    import typer
+    try:
+        import typer
 
-    from floor.cli.app import app
-
+        from floor.cli.app import app
+    except KeyboardInterrupt:  # so early that nothing was begun
+        return _tell(STOPPED, INTERRUPTED)
     health = argv[:1] == ["health"]
     try:
         code = int(app(argv, prog_name="floor", standalone_mode=False) or 0)
@@ -40,7 +49,7 @@ def run(argv: list[str]) -> int:
     except Exception as error:
         return _unexpected(error, HEALTH_UNKNOWN if health else USAGE)
     if code == INTERRUPTED:
-        return _tell("interrupted; the same command goes on where this one stopped", INTERRUPTED)
+        return _tell(STOPPED, INTERRUPTED)
     return code
 
 
@@ -56,6 +65,10 @@ def _unexpected(error: Exception, usage: int) -> int:
     if callable(show):
         show()
         return usage
+    if isinstance(error, OSError) and error.errno in FULL:
+        where = error.filename or "where the output goes"
+        told = f"error: {where}: cannot be written: {error.strerror}; make room there and run it again"
+        return _tell(told, usage if usage == HEALTH_UNKNOWN else FAILED)
     if os.environ.get("FLOOR_DEBUG"):
         raise error
     what = f"{type(error).__name__}: {error}"

@@ -54,8 +54,12 @@ def of_ssh(box: str, destination: str, code: int, said: str) -> BoxError:
         for mark, words in rules:
             if mark in said:
                 advice = words.format(host=host, destination=destination)
-                return kind(f"{box}: cannot be reached as {destination}: {advice} (ssh: {last(said)})")
-    return UnreachableError(f"{box}: cannot be reached as {destination} (ssh: {last(said) or 'no word of why'})")
+                return kind(
+                    f"{box}: cannot be reached as {destination}: {advice} (ssh: {last(said).removeprefix('ssh: ')})"
+                )
+    return UnreachableError(
+        f"{box}: cannot be reached as {destination} (ssh: {last(said).removeprefix('ssh: ') or 'no word of why'})"
+    )
 
 
 def beyond_ssh(box: str, code: int, said: str) -> BoxError:

@@ -15,6 +15,14 @@ MODES = ("replicas", "split")
 Part = tuple[Unit, list[File]]
 
 
+def demand(mode: str) -> None:
+    """Raise UsageError for what is no mode, RefusedError for one that this version does not deploy."""
+    if mode not in MODES:
+        raise UsageError(f"mode {mode!r}: there is no such mode; write replicas")
+    if mode != "replicas":
+        raise RefusedError("mode split: this version of floor deploys replicas only; write --mode replicas")
+
+
 def build(config: Config, mode: str, boxes: Mapping[str, BoxFacts], release: str) -> dict[str, BoxState]:
     """Given the config, the mode, what is known of the boxes and the id of floor's build, return the state of every
     managed box.
@@ -24,10 +32,7 @@ def build(config: Config, mode: str, boxes: Mapping[str, BoxFacts], release: str
 
     Raises UsageError for another mode, RefusedError for mode split, ConfigError for what cannot be written down.
     """
-    if mode not in MODES:
-        raise UsageError(f"mode {mode!r}: there is no such mode; write replicas")
-    if mode != "replicas":
-        raise RefusedError("mode split: this version of floor deploys replicas only; write --mode replicas")
+    demand(mode)
     models = fronts(config, boxes)
     by_box: dict[str, list[ResolvedCopy]] = {name: [] for name, box in config.boxes.items() if box.managed}
     for model in config.models:

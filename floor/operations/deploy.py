@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from floor.apply.wheels import Bundle, bundle
+from floor.desired.build import demand
 from floor.errors import BoxError, RefusedError
 from floor.operations import checks
 from floor.operations.change import Change
@@ -30,6 +31,8 @@ def deploy(
 
     Raise RefusedError for a floor.yaml that a later one has replaced unless `roll_back`, and as `Change.run` does.
     """
+    if mode:
+        demand(mode)  # before any box is asked
     carried = tuple(install_releases(site, say, dry_run=dry_run))
     if dry_run and carried:
         return Outcome(Plan(), carried=carried)

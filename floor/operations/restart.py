@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
+from floor.config.model import Config
 from floor.errors import UsageError
 from floor.operations.caller import dead
 from floor.operations.change import Change
@@ -26,6 +27,7 @@ def restart(
 
     Raise UsageError for a name that is none of these, and as `Change.run` does.
     """
+    choose(site.loaded.config, names)  # wrong words are told before any box is asked
     change = restarting(site, names, say, progress, force=force)
     aim, plan = change.look()
     if dry_run or not plan:
@@ -44,7 +46,7 @@ def restarting(site: Site, names: Sequence[str], say: Say, progress: Say, *, for
     note says so. Raise UsageError for a name that is none of these.
     """
     aim = site.observe()
-    chosen = choose(aim, names)
+    chosen = choose(aim.config, names)
     present = {copy.backend: aim.seen[copy.box].unit(copy.unit).invocation for copy in aim.copies}
     before = {backend: present[backend] for backend in chosen if backend in present}
     notes: tuple[str, ...] = ()
@@ -63,9 +65,8 @@ def restarting(site: Site, names: Sequence[str], say: Say, progress: Say, *, for
     return Change("restart", site, None, planner, say, progress, before, force, problems)
 
 
-def choose(aim: Aim, names: Sequence[str]) -> list[str]:
+def choose(config: Config, names: Sequence[str]) -> list[str]:
     """Given names of backends, boxes or models, return the managed backends that they mean; all for no name."""
-    config = aim.config
     copies = [copy for model in config.models for copy in config.copies(model) if copy.managed]
     for name in names:
         if not any(name in (copy.backend, copy.box, copy.model) for copy in copies):
@@ -76,7 +77,7 @@ def choose(aim: Aim, names: Sequence[str]) -> list[str]:
 
 def _missed(aim: Aim, names: Sequence[str]) -> bool:
     """Whether a box that did not answer holds one of the backends that are meant."""
-    boxes = {backend.rpartition("@")[2] for backend in choose(aim, names)}
+    boxes = {backend.rpartition("@")[2] for backend in choose(aim.config, names)}
     return bool(boxes & set(aim.absent))
 
 

@@ -78,6 +78,7 @@ def test_an_agent_behind_ssh_answers(fake_ssh: FakeSsh, tmp_path: Path) -> None:
     ("said", "code", "error", "words"),
     [
         ("ssh: connect to host spark-a port 22: No route to host", 255, UnreachableError, "there is no way to it"),
+        ("ssh: connect to host a port 22: Connection refused", 255, UnreachableError, r"\(ssh: connect to host a"),
         ("Host key verification failed.", 255, BoxError, "its host key is not known here"),
         ("sudo: a password is required", 1, BoxError, "run `floor setup spark-a`"),
     ],

@@ -133,3 +133,36 @@ def test_a_reader_that_leaves(tmp_path: Path) -> None:
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False, cwd=tmp_path)
     os.close(writer)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+def command(tmp_path: Path, *words: str, **changes: Any) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "floor", *words]
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "check": False, **changes}
+    return subprocess.run(line, cwd=tmp_path, **options)
+
+
+def test_a_full_disk_is_no_defect(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = command(tmp_path, "schema", stdout=full)
+    told = (
+        "error: where the output goes: cannot be written: No space left on device; make room there and run it again\n"
+    )
+    assert (done.returncode, done.stderr) == (1, told)
+
+
+def test_a_terminal_that_knows_ascii_only(tmp_path: Path) -> None:
+    done = command(tmp_path, "sim", "--help", env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "--sim-\\u2026" in done.stdout
+
+
+def test_ctrl_c_before_anything_is_loaded(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    class Interrupted:
+        def find_spec(self, name: str, *_given: object) -> None:
+            if name == "floor.cli.app":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "floor.cli.app")
+    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
+    assert run(["status"]) == 130
+    assert capsys.readouterr().err == "interrupted; the same command goes on where this one stopped\n"
