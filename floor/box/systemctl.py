@@ -28,14 +28,18 @@ def show(names: Sequence[str], run: Run = run) -> dict[str, units.UnitFacts]:
     return units.show(names, ask)
 
 
-WARMER = "floor-warm: "  # the wait beside the engine says that the engine ended, not why
+WARMER = "floor-warm: "  # the wait beside the engine, which tells that it waits or that the engine ended, never why
+LINES = 30  # among so many of the last lines is one of the engine's, however often the wait beside it speaks
 
 
 def last_line(unit: str, run: Run = run) -> str:
-    """Given a unit, return the last line that its engine logged, empty where there is none.
+    """Given the unit of a copy, return the last line that its engine logged, empty where there is none.
 
-    What systemd itself logs of the unit (`Failed to start …`) is left out: it tells nothing that its state does not.
+    What systemd itself logs of the unit (`Failed to start …`) is left out, and what the warm-up says of the backend.
     """
-    result = run(["journalctl", f"_SYSTEMD_UNIT={unit}", "--lines=10", "--output=cat", "--no-pager", "--quiet"])
+    argv = ["journalctl", f"_SYSTEMD_UNIT={unit}", f"--lines={LINES}", "--output=cat", "--no-pager", "--quiet"]
+    result = run(argv)
     lines = [line.strip() for line in result.out.splitlines()] if result.ok else []
-    return next((line for line in reversed(lines) if line and not line.startswith(WARMER)), "")
+    model = unit.removeprefix("floor-copy-").removesuffix(".service")
+    beside = (WARMER, f"{model}@")
+    return next((line for line in reversed(lines) if line and not line.startswith(beside)), "")

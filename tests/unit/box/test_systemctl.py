@@ -55,7 +55,8 @@ def test_a_systemd_that_cannot_be_asked_is_named(programs: Programs) -> None:
 
 def test_the_last_line_of_a_unit_is_what_its_engine_said_last(programs: Programs) -> None:
     """Not what systemd says of it, nor the wait beside it: neither tells why an engine ended."""
-    lines = "Loading weights: 42%\nfloor-warm: the engine (process 7) ended while it was waited for\n\n"
+    beside = "m@spark-a: waiting for engine: refused, 12 s\nfloor-warm: the engine (process 7) ended\n\n"
+    lines = f"Loading weights: 42%\n{beside}"
     programs.on("journalctl", "_SYSTEMD_UNIT=floor-copy-m.service", out=lines)
     assert systemctl.last_line("floor-copy-m.service", programs) == "Loading weights: 42%"
     assert systemctl.last_line("floor-other.service", programs) == ""
