@@ -44,7 +44,7 @@ def lines(outcome: Outcome) -> list[str]:
     shares = ", ".join(f"{backend} {count}" for backend, count in outcome.by_copy.items())
     whole = len(outcome.answers) - len(outcome.failed)
     return [
-        f"requests  {len(outcome.answers)} streamed ({shares})",
+        f"requests  {len(outcome.answers)} streamed (with the chat before them: {shares})",
         f"answered  {whole}, {outcome.passed_on} of them by the other copy after they had found the dead one",
         f"failed    {len(outcome.failed)}; {outcome.lost} were under way on the copy that was killed",
         f"502       {outcome.count(502)}",

@@ -101,11 +101,12 @@ def _verdict(site: Site, copy: ResolvedCopy) -> dict[str, Any]:
 def verify(site: Site) -> list[Finding]:
     """Check a live deployment: the pool of every proxy box, and a chat through each proxy, streamed and not."""
     found = site.each(site.loaded.config.proxy.boxes, lambda box, _transport: _proxy(site, box))
-    return [
-        finding
-        for box, answer in found.items()
-        for finding in ([Finding(False, box, str(answer))] if isinstance(answer, BoxError) else answer)
-    ]
+    return [finding for box, answer in found.items() for finding in _told(box, answer)]
+
+
+def _told(box: str, answer: list[Finding] | BoxError) -> list[Finding]:
+    """What was found on a box, or why it could not be asked; the error's own words begin with the box."""
+    return [Finding(False, box, str(answer).removeprefix(f"{box}: "))] if isinstance(answer, BoxError) else answer
 
 
 def _proxy(site: Site, box: str) -> list[Finding]:

@@ -22,7 +22,7 @@ GOOD = Outcome(
 
 def test_a_good_outcome_is_told_in_four_lines() -> None:
     assert lines(GOOD) == [
-        "requests  3 streamed (flagship@spark-a 2, flagship@spark-b 1)",
+        "requests  3 streamed (with the chat before them: flagship@spark-a 2, flagship@spark-b 1)",
         "answered  2, 1 of them by the other copy after they had found the dead one",
         "failed    1; 1 were under way on the copy that was killed",
         "502       0",

@@ -80,7 +80,7 @@ def test_one_that_is_out_fails_and_one_that_a_person_drained_does_not(deployed: 
 def test_a_box_that_does_not_answer_fails_and_the_others_are_checked(deployed: Situation) -> None:
     deployed.box("spark-a").up = False
     found = lines(deployed)
-    assert found[0] == "FAILED  spark-a: spark-a: no way there"
+    assert found[0] == "FAILED  spark-a: no way there"
     assert len(found) == 5
 
 
