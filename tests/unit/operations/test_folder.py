@@ -28,7 +28,7 @@ def test_a_host_without_an_address_is_named(tmp_path: Path) -> None:
 
 def test_a_file_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("")
-    with pytest.raises(RefusedError, match="cannot be written: Not a directory; choose another --out"):
+    with pytest.raises(FloorError, match="cannot be written: Not a directory; choose another --out"):
         render.write(configured(TWO_BOXES), "replicas", tmp_path / "out", lambda host: host)
 
 
