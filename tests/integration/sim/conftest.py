@@ -54,11 +54,18 @@ def client(engine: SimulatedEngine, connections: httpx.Client) -> httpx.Client:
     return connections
 
 
+@pytest.fixture(scope="session")
+def quiet() -> Iterator[SimulatedEngine]:
+    """An engine of which no test asks anything that would cut its connections."""
+    with SimulatedEngine("flagship") as engine:
+        yield engine
+
+
 @pytest.fixture(scope="session", autouse=True)
-def idle(common: SimulatedEngine) -> Iterator[Callable[[], tuple[float, float]]]:
+def idle(quiet: SimulatedEngine) -> Iterator[Callable[[], tuple[float, float]]]:
     """Asks one thing when the session begins and nothing more. How long until the engine closed that connection: the
     shortest and the longest that it can have been, as the answer came some time between asking and reading it."""
-    connection = socket.create_connection((common.host, common.port), timeout=10)
+    connection = socket.create_connection((quiet.host, quiet.port), timeout=10)
     asked = time.monotonic()
     connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
     assert connection.recv(4096).startswith(b"HTTP/1.1 200 OK")
