@@ -72,3 +72,25 @@ def only_the_inference_api_passes(floor: Floor) -> None:
     listed = lab.client.run(["curl", "-s", "-w", "%{http_code}", f"{proxy(lab)}/v1/models"]).stdout
     assert listed.endswith("200")
     assert '"flagship"' in listed
+
+
+def what_differs_shows_and_only_bytes_are_put_back(floor: Floor) -> None:
+    """An edited option, a hand-edited unit and a drop-in each end a dry run with 3; the unit is put back in place."""
+    box, before = floor.lab.boxes["boxb"], invocations(floor.lab)
+    edited = f"max_requests: {MAX_REQUESTS + 1}"
+    floor.edit(f"max_requests: {MAX_REQUESTS}", edited)
+    assert f"--max-num-seqs {MAX_REQUESTS} → {MAX_REQUESTS + 1}" in floor("deploy", "--dry-run", code=3).stdout
+    floor.edit(edited, f"max_requests: {MAX_REQUESTS}")
+    drop_in = f"/etc/systemd/system/{UNIT}.d/override.conf"
+    box.put(drop_in, "[Service]\nNice=1\n")
+    box.run(["systemctl", "daemon-reload"])
+    assert drop_in in floor("deploy", "--dry-run", code=3).stdout
+    box.run(["rm", drop_in])
+    unit = f"/etc/systemd/system/{UNIT}"
+    box.put(unit, box.read(unit) + "# somebody was here\n")
+    shown = floor("deploy", "--dry-run", code=3).stdout
+    assert unit in shown
+    assert "stop flagship" not in shown
+    floor("deploy")
+    assert "somebody" not in box.read(unit)
+    assert invocations(floor.lab) == before

@@ -27,6 +27,10 @@ def test_again_nothing_is_touched(floor: Floor) -> None:
     deployed.again_nothing_is_touched(floor)
 
 
+def test_what_differs_shows_and_only_bytes_are_put_back(floor: Floor) -> None:
+    deployed.what_differs_shows_and_only_bytes_are_put_back(floor)
+
+
 def test_only_the_inference_api_passes(floor: Floor) -> None:
     deployed.only_the_inference_api_passes(floor)
 
