@@ -94,3 +94,25 @@ def what_differs_shows_and_only_bytes_are_put_back(floor: Floor) -> None:
     floor("deploy")
     assert "somebody" not in box.read(unit)
     assert invocations(floor.lab) == before
+
+
+def an_edited_option_and_a_drop_in_restart_only_their_copies(floor: Floor) -> None:
+    """The option is both copies', one after the other; the drop-in is one copy's. No service restarts."""
+    before = invocations(floor.lab)
+    floor.edit(f"max_requests: {MAX_REQUESTS}", f"max_requests: {MAX_REQUESTS + 1}")
+    done = floor("deploy", timeout=900).stdout
+    assert done.index("change flagship@boxa") < done.index("change flagship@boxb")
+    edited = invocations(floor.lab)
+    assert {box: restarted(before[box], edited[box]) for box in edited} == {"boxa": {UNIT}, "boxb": {UNIT}}
+    box = floor.lab.boxes["boxb"]
+    box.put(f"/etc/systemd/system/{UNIT}.d/override.conf", "[Service]\nNice=1\n")
+    box.run(["systemctl", "daemon-reload"])
+    floor("deploy", timeout=900)
+    after = invocations(floor.lab)
+    assert {name: restarted(edited[name], after[name]) for name in after} == {"boxa": set(), "boxb": {UNIT}}
+    again_nothing_is_touched(floor)
+
+
+def restarted(before: dict[str, str], after: dict[str, str]) -> set[str]:
+    """The units of a box that are in another run than before."""
+    return {unit for unit, run in after.items() if before.get(unit) != run}
