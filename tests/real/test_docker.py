@@ -31,6 +31,10 @@ def test_what_differs_shows_and_only_bytes_are_put_back(floor: Floor) -> None:
     deployed.what_differs_shows_and_only_bytes_are_put_back(floor)
 
 
+def test_an_edited_option_and_a_drop_in_restart_only_their_copies(floor: Floor) -> None:
+    deployed.an_edited_option_and_a_drop_in_restart_only_their_copies(floor)
+
+
 def test_only_the_inference_api_passes(floor: Floor) -> None:
     deployed.only_the_inference_api_passes(floor)
 
