@@ -12,9 +12,12 @@ from floor.config.hosts import netloc
 from floor.config.model import ResolvedCopy
 from floor.errors import BoxError
 from floor.healthcheck.report import State
+from floor.operations import pools
 from floor.operations.site import Site
 from floor.plan import holders
 from floor.plan.seen import Seen, parse
+
+SETTLE_SECONDS = 5.0  # in which nginx takes in whom the pool has just let in
 
 # the worst last: a copy that is known to be down weighs more than one that nobody could ask
 GRAVITY = (State.OK, State.UNKNOWN, State.WARNING, State.CRITICAL)
@@ -98,9 +101,12 @@ def _verdict(site: Site, copy: ResolvedCopy) -> dict[str, Any]:
     }
 
 
-def verify(site: Site) -> list[Finding]:
-    """Check a live deployment: the pool of every proxy box, and a chat through each proxy, streamed and not."""
-    found = site.each(site.loaded.config.proxy.boxes, lambda box, _transport: _proxy(site, box))
+def verify(site: Site, patience: float = SETTLE_SECONDS) -> list[Finding]:
+    """Check a live deployment: the pool of every proxy box, and a chat through each proxy, streamed and not.
+
+    A backend that nobody drained has `patience` seconds to come into the pools.
+    """
+    found = site.each(site.loaded.config.proxy.boxes, lambda box, _transport: _proxy(site, box, patience))
     return [finding for box, answer in found.items() for finding in _told(box, answer)]
 
 
@@ -109,24 +115,26 @@ def _told(box: str, answer: list[Finding] | BoxError) -> list[Finding]:
     return [Finding(False, box, str(answer).removeprefix(f"{box}: "))] if isinstance(answer, BoxError) else answer
 
 
-def _proxy(site: Site, box: str) -> list[Finding]:
+def _proxy(site: Site, box: str, patience: float) -> list[Finding]:
     config = site.loaded.config
     seen = parse(box, site.boxes[box].call("observe", {}))
     findings = []
     for model in (model for model in config.models if config.copies(model)):
-        findings += [_member(seen, copy) for copy in config.copies(model)]
+        findings += [_member(site, seen, copy, patience) for copy in config.copies(model)]
         findings += [_chat(site, box, model, stream=stream) for stream in (False, True)]
     return findings
 
 
-def _member(seen: Seen, copy: ResolvedCopy) -> Finding:
+def _member(site: Site, seen: Seen, copy: ResolvedCopy, patience: float) -> Finding:
     if copy.backend in seen.serving(copy.model):
         entry = seen.pooled(copy.model)["backends"][copy.backend]
         return Finding(True, seen.box, f"{copy.backend} is in the pool: {_reason(entry)}")
     if people := holders.people(seen.drained(copy.backend)):
         return Finding(True, seen.box, f"{copy.backend} is not in the pool: drained by {', '.join(people)}")
-    entry = seen.pooled(copy.model).get("backends", {}).get(copy.backend, {})
-    return Finding(False, seen.box, f"{copy.backend} is not in the pool: {_reason(entry)}")
+    started = site.clock()
+    if why := pools.wait(site, seen.box, copy, member=True, seconds=patience):
+        return Finding(False, seen.box, f"{copy.backend} is not in the pool: {why.removeprefix('not a member: ')}")
+    return Finding(True, seen.box, f"{copy.backend} is in the pool, after {site.clock() - started:.1f} s")
 
 
 def _reason(entry: dict[str, Any]) -> str:

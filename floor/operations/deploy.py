@@ -20,8 +20,12 @@ from floor.plan import preflight
 from floor.plan.aim import Aim
 from floor.plan.deploy import plan_deploy
 from floor.plan.steps import Plan
+from floor.pool.decide import LONGEST_WAIT
 
 Say = Callable[[str], None]
+
+# A copy that an operation which died held out comes back by itself; the pool may want it to serve steadily first.
+RETURN_SECONDS = 5.0 + LONGEST_WAIT
 
 
 def deploy(
@@ -46,7 +50,7 @@ def deploy(
         say(f"note: {note}")
     last = change.run(aim, plan)
     say("done")
-    findings = tuple(checks.verify(site))
+    findings = tuple(checks.verify(site, RETURN_SECONDS))
     for finding in findings:
         say(finding.line)
     complete = not (aim.absent or last.absent) and all(finding.ok for finding in findings)

@@ -9,7 +9,7 @@ from typing import Any
 from floor.apply.transport import UnreachableError
 from floor.config.model import ResolvedCopy
 from floor.errors import BoxError, FloorError, UsageError
-from floor.operations import caller
+from floor.operations import caller, pools
 from floor.operations.checks import check_params
 from floor.operations.site import Site
 from floor.plan import holders
@@ -95,12 +95,10 @@ def _undrain(site: Site, proxy: str, copy: ResolvedCopy, say: Say) -> None:
 
 
 def _pool(site: Site, proxy: str, copy: ResolvedCopy, *, member: bool) -> None:
-    params = {"model": copy.model, "backend": copy.backend, "member": member, "timeout": POOL_SECONDS}
-    answer = site.boxes[proxy].call("pool.wait", params)
-    if not answer["reached"]:
+    if why := pools.wait(site, proxy, copy, member=member, seconds=POOL_SECONDS):
         where = "into" if member else "out of"
         what = f"{copy.backend} did not come {where} {proxy}'s pool within {POOL_SECONDS:.0f} s"
-        raise FloorError(f"{what}: {answer['reason']}; see `floor status`")
+        raise FloorError(f"{what}: {why}; see `floor status`")
 
 
 def _idle(site: Site, copy: ResolvedCopy, say: Say) -> None:

@@ -27,9 +27,9 @@ class Running:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if self._process and self._process.poll() is None:
+        if self._process and self._process.poll() is None:  # a test failed before it stopped the load
             self._process.kill()
-            self._process.wait()
+            self._process.communicate()
 
     def stop(self, timeout: float = 180) -> Report:
         """Let open requests finish and return what the clients saw."""

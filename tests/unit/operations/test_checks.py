@@ -72,9 +72,19 @@ def test_one_that_is_out_fails_and_one_that_a_person_drained_does_not(deployed: 
     deployed.world.hung.add("flagship@spark-a")
     deployed.world.sleep(2)
     assert lines(deployed)[:2] == [
-        "FAILED  spark-a: flagship@spark-a is not in the pool: looked at http://192.0.2.11:8000",
+        "FAILED  spark-a: flagship@spark-a is not in the pool: as a test wants it",
         "ok  spark-a: flagship@spark-b is not in the pool: drained by ada@laptop",
     ]
+
+
+def test_one_that_comes_back_in_a_moment_is_waited_for(deployed: Situation) -> None:
+    """What an operation that was killed had drained returns by itself, and the pool may make it serve a while first."""
+    deployed.world.hung.add("flagship@spark-a")
+    deployed.world.sleep(2)
+    began = deployed.world.now
+    deployed.world.before = lambda: deployed.world.hung.clear() if deployed.world.now > began + 3 else None
+    found = checks.verify(deployed.site(), 60)
+    assert found[0].line.startswith("ok  spark-a: flagship@spark-a is in the pool, after ")
 
 
 def test_a_box_that_does_not_answer_fails_and_the_others_are_checked(deployed: Situation) -> None:
