@@ -14,12 +14,13 @@ DYING = 1.0  # seconds after the kill within which a request that was on the dea
 
 @dataclass(frozen=True)
 class Outcome:
-    """`killed` is the monotonic time of it; `out` and `back` are the seconds from death until out of the pool, and from
-    warm until in it. `lost` is how many requests nginx had on the dead copy, `passed_on` how many found it dead and
-    went to the other one, `by_copy` how many each copy was asked."""
+    """`killed` is the monotonic time of the signal and `dead` that of its effect; `out` and `back` are the seconds from
+    the kill until out of the pool, and from warm until in it. `lost` is how many requests nginx had on the dead copy,
+    `passed_on` how many found it dead and went to the other one, `by_copy` how many each copy was asked."""
 
     answers: tuple[Answer, ...]
     killed: float
+    dead: float
     out: float
     back: float
     lost: int
@@ -33,7 +34,7 @@ class Outcome:
     @property
     def foreign(self) -> list[Answer]:
         """Failures that had nothing to do with the dead copy: begun after its death, or ended long after it."""
-        return [one for one in self.failed if one.began > self.killed or one.ended > self.killed + DYING]
+        return [one for one in self.failed if one.began > self.dead or one.ended > self.killed + DYING]
 
     def count(self, status: int) -> int:
         return sum(1 for answer in self.answers if answer.status == status)

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 import httpx
+import psutil
 
 from floor.errors import FloorError
 
@@ -117,6 +118,7 @@ async def kill_under_load(scene: Scene, victim: CopyUnit) -> Outcome:
         await asyncio.sleep(scene.tempo.under_load)
         killed = time.monotonic()
         os.kill(victim.pid, signal.SIGKILL)
+        dead = await _death(victim.pid)
         say(f"{name} is killed (SIGKILL)")
         out = await front.until(lambda members: name not in members, OUT, "the dead copy out of the pool")
         say(f"it is out of the pool {out - killed:.2f} s after its death; the other one carries the load")
@@ -128,9 +130,24 @@ async def kill_under_load(scene: Scene, victim: CopyUnit) -> Outcome:
     return Outcome(
         answers=tuple(tally.answers),
         killed=killed,
+        dead=dead,
         out=out - killed,
         back=back - victim.warm_at,
         lost=scene.log.ended_on(victim.address, killed, within=DYING),
         passed_on=scene.log.passed_on(victim.address, killed),
         by_copy={copy.backend: scene.log.answered_by(copy.address) for copy in scene.copies},
     )
+
+
+async def _death(pid: int) -> float:
+    """Wait until a killed process has closed what it had; its port takes connections for a moment after the signal.
+
+    Return the monotonic time then.
+    """
+    while True:
+        try:
+            if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+                return time.monotonic()
+        except psutil.NoSuchProcess:
+            return time.monotonic()
+        await asyncio.sleep(0.001)

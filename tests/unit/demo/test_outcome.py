@@ -12,6 +12,7 @@ CUT = Answer(status=None, whole=False, began=99.5, ended=100.1)
 GOOD = Outcome(
     answers=(WHOLE, WHOLE, CUT),
     killed=100.0,
+    dead=100.02,
     out=0.2,
     back=0.4,
     lost=1,
