@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from floor.__main__ import run
-from tests.unit.operations.conftest import Situation, deployed, situation
+from tests.simulated.fixtures import deployed, situation
+from tests.simulated.situation import Situation
 
 __all__ = ["deployed", "situation"]
 

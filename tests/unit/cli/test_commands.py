@@ -11,8 +11,8 @@ import pytest
 
 from floor.apply.setup import Prepared
 from floor.errors import BoxError
+from tests.simulated.situation import ONE_BOX, Situation
 from tests.unit.cli.conftest import Floor
-from tests.unit.operations.conftest import ONE_BOX, Situation
 
 UNIT = "floor-copy-flagship.service"
 

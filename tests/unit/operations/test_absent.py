@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from floor.errors import BusyError, RefusedError
-from tests.unit.operations.conftest import TWO_BOXES, Situation
+from tests.simulated.situation import TWO_BOXES, Situation
 
 UNIT = "floor-copy-flagship.service"
 BOTH = {"flagship@spark-a", "flagship@spark-b"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from floor.errors import FloorError, RefusedError
-from tests.unit.operations.conftest import THREE_BOXES, TWO_BOXES, Situation
+from tests.simulated.situation import THREE_BOXES, TWO_BOXES, Situation
 from tests.unit.operations.test_outages import BOTH, fewest
 
 MAC = THREE_BOXES.replace("spark-c: {host: 192.0.2.13}", "mac: {host: 192.0.2.20, managed: false}")

@@ -18,7 +18,7 @@ from floor.box.locked import mine
 from floor.errors import FloorError, UsageError
 from floor.operations import checks, drain, logs, removal
 from floor.operations.status import status
-from tests.unit.operations.conftest import THREE_BOXES, Situation
+from tests.simulated.situation import THREE_BOXES, Situation
 
 ELSEWHERE = {"release.install", "logs", "launch.check", "operation.renew"}  # in tests of their own
 

@@ -8,7 +8,7 @@ import pytest
 
 from floor.errors import BoxError
 from floor.operations import checks
-from tests.unit.operations.conftest import Situation
+from tests.simulated.situation import Situation
 
 UNIT = "floor-copy-flagship.service"
 

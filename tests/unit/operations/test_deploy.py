@@ -6,7 +6,7 @@ import pytest
 
 from floor.errors import BoxError, FloorError, RefusedError
 from floor.plan.difference import COPY_PREFIX
-from tests.unit.operations.conftest import ONE_BOX, TWO_BOXES, Situation
+from tests.simulated.situation import ONE_BOX, TWO_BOXES, Situation
 
 UNIT = f"{COPY_PREFIX}flagship.service"
 BOTH = {"flagship@spark-a", "flagship@spark-b"}

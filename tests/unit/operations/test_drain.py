@@ -6,7 +6,7 @@ import pytest
 
 from floor.errors import BoxError, FloorError, RefusedError, UsageError
 from floor.operations import caller, drain
-from tests.unit.operations.conftest import TWO_BOXES, Situation
+from tests.simulated.situation import TWO_BOXES, Situation
 
 
 def take_out(situation: Situation, name: str = "flagship@spark-a", *, last: bool = False) -> None:

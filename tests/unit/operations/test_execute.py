@@ -14,7 +14,7 @@ from floor.operations.change import Change
 from floor.operations.execute import Execution
 from floor.operations.together import in_threads
 from floor.plan.steps import Plan, Stage, Step, Until
-from tests.unit.operations.conftest import Situation
+from tests.simulated.situation import Situation
 
 WARM = Until("active", 100.0, value="active", crashed=True)
 

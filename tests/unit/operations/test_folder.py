@@ -9,7 +9,7 @@ import pytest
 
 from floor.errors import FloorError, RefusedError
 from floor.operations import init, render, site
-from tests.unit.operations.conftest import TWO_BOXES, Situation, configured
+from tests.simulated.situation import TWO_BOXES, Situation, configured
 
 
 def test_every_file_of_every_box(tmp_path: Path) -> None:

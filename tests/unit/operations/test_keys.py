@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from floor.errors import RefusedError
-from tests.unit.operations.conftest import THREE_BOXES, Situation
+from tests.simulated.situation import THREE_BOXES, Situation
 
 BOTH = {"flagship@spark-a", "flagship@spark-b"}
 

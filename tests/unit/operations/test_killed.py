@@ -12,7 +12,7 @@ from functools import partial
 import pytest
 
 from floor.errors import FloorError
-from tests.unit.operations.conftest import ONE_BOX, THREE_BOXES, Situation, configured
+from tests.simulated.situation import ONE_BOX, THREE_BOXES, Situation, configured
 
 Verb = Callable[[Situation], bool]
 

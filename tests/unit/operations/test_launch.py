@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from floor.errors import FloorError
-from tests.unit.operations.conftest import TWO_BOXES, Situation
+from tests.simulated.situation import TWO_BOXES, Situation
 
 NATIVE = TWO_BOXES.replace(
     '{kind: docker, image: "registry.example/vllm:v1"}', "{kind: native, command: /opt/vllm/bin/vllm}"

@@ -10,7 +10,7 @@ import pytest
 from floor.errors import BoxError, BusyError
 from floor.operations import caller, lease
 from floor.operations.lease import Lease
-from tests.unit.operations.conftest import Situation
+from tests.simulated.situation import Situation
 
 
 def holding(situation: Situation) -> Lease:

@@ -6,7 +6,7 @@ import pytest
 
 from floor.errors import BoxError, UsageError
 from floor.operations import logs
-from tests.unit.operations.conftest import Situation
+from tests.simulated.situation import Situation
 
 COPY = "floor-copy-flagship.service"
 SERVICES = ["floor-proxy.service", "floor-pool.service", "floor-agent.service"]

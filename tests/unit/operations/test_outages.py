@@ -6,7 +6,7 @@ import pytest
 
 from floor.box.drains import Drain
 from floor.errors import BoxError, FloorError, RefusedError
-from tests.unit.operations.conftest import ONE_BOX, THREE_BOXES, TWO_BOXES, Situation
+from tests.simulated.situation import ONE_BOX, THREE_BOXES, TWO_BOXES, Situation
 
 UNIT = "floor-copy-flagship.service"
 BOTH = {"flagship@spark-a", "flagship@spark-b"}

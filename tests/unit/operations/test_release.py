@@ -10,7 +10,7 @@ import pytest
 from floor.apply.wheels import Bundle
 from floor.errors import BusyError, FloorError, RefusedError, UsageError
 from floor.operations import deploy
-from tests.unit.operations.conftest import ONE_BOX, TWO_BOXES, Situation
+from tests.simulated.situation import ONE_BOX, TWO_BOXES, Situation
 
 UNIT = "floor-copy-flagship.service"
 

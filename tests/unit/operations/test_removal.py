@@ -8,7 +8,7 @@ import pytest
 
 from floor.errors import BoxError, RefusedError, UsageError
 from floor.operations import removal
-from tests.unit.operations.conftest import ONE_BOX, THREE_BOXES, Situation
+from tests.simulated.situation import ONE_BOX, THREE_BOXES, Situation
 
 UNIT = "floor-copy-flagship.service"
 

@@ -6,7 +6,7 @@ import pytest
 
 from floor.errors import BusyError, FloorError, RefusedError, UsageError
 from floor.operations import restart
-from tests.unit.operations.conftest import ONE_BOX, Situation
+from tests.simulated.situation import ONE_BOX, Situation
 
 UNIT = "floor-copy-flagship.service"
 BOTH = {"flagship@spark-a", "flagship@spark-b"}

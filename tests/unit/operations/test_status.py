@@ -6,7 +6,7 @@ import pytest
 
 from floor.errors import BoxError
 from floor.operations.status import status
-from tests.unit.operations.conftest import Situation
+from tests.simulated.situation import Situation
 
 UNIT = "floor-copy-flagship.service"
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from floor.box import lease, paths
 
 if TYPE_CHECKING:
-    from tests.unit.operations.box import Process, SimulatedBox
+    from tests.simulated.box import Process, SimulatedBox
 
 UNITS = "/etc/systemd/system/"
 SECRETS = f"{paths.SECRETS}/"

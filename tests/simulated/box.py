@@ -13,8 +13,8 @@ from floor.box import drains, lease, paths
 from floor.box.drains import Drain
 from floor.desired.state import Launch
 from floor.errors import BoxError
-from tests.unit.operations.pools import Pools, settings
-from tests.unit.operations.world import LOAD_SECONDS, World
+from tests.simulated.pools import Pools, settings
+from tests.simulated.world import LOAD_SECONDS, World
 
 UNITS = "/etc/systemd/system/"
 FACTS = {
@@ -67,7 +67,7 @@ class SimulatedBox:
     """One box. It is a Transport: `call` answers as the agent would."""
 
     def __init__(self, world: World, name: str) -> None:
-        from tests.unit.operations.calls import Calls
+        from tests.simulated.calls import Calls
 
         self.world, self.name, self.up = world, name, True
         self.back_at: float | None = None

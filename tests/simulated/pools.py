@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from tests.unit.operations.world import PROOF_SECONDS, REQUEST_SECONDS
+from tests.simulated.world import PROOF_SECONDS, REQUEST_SECONDS
 
 if TYPE_CHECKING:
-    from tests.unit.operations.box import SimulatedBox
+    from tests.simulated.box import SimulatedBox
 
 POOL, PROXY = "floor-pool.service", "floor-proxy.service"
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from floor.box import drains, lease
 from floor.box.drains import Drain
 from floor.errors import BoxError, RefusedError
-from tests.unit.operations.look import observe, unit
+from tests.simulated.look import observe, unit
 
 if TYPE_CHECKING:
-    from tests.unit.operations.box import SimulatedBox
+    from tests.simulated.box import SimulatedBox
 
 KEYS = ("engine.key", "engine.env", "engine-key.conf", "status.key")
 POLL = 1.0

@@ -15,7 +15,7 @@ from floor.desired.state import BoxState, Launch
 from floor.operations.lease import RENEW_EVERY
 
 if TYPE_CHECKING:
-    from tests.unit.operations.box import SimulatedBox
+    from tests.simulated.box import SimulatedBox
 
 LOAD_SECONDS = 8.0  # from the start of an engine until it is warm
 LOOK_SECONDS = 1.0

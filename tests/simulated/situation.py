@@ -1,0 +1,158 @@
+"""Boxes that exist only in memory with a floor.yaml for them, and the verbs of `floor` on them."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+import pytest
+
+from floor.config.load import Loaded, parse
+from floor.config.model import Config
+from floor.desired.build import build
+from floor.desired.state import BoxFacts, BoxState
+from floor.operations import change, deploy, lease, restart, site
+from floor.operations.change import Change
+from floor.operations.outcome import Outcome
+from floor.operations.site import Site
+from tests.simulated.box import SimulatedBox
+from tests.simulated.world import KEEPER, World, in_turn
+
+TWO_BOXES = """\
+boxes:
+  spark-a: {host: 192.0.2.11}
+  spark-b: {host: 192.0.2.12}
+models:
+  flagship:
+    source: /models/flagship
+    utilization: 0.4
+    max_requests: 12
+    runtime: {kind: docker, image: "registry.example/vllm:v1"}
+    replicas: [spark-a, spark-b]
+proxy: {boxes: [spark-a, spark-b]}
+"""
+ONE_BOX = TWO_BOXES.replace("  spark-b: {host: 192.0.2.12}\n", "").replace("[spark-a, spark-b]", "[spark-a]")
+THREE_BOXES = TWO_BOXES.replace("models:", "  spark-c: {host: 192.0.2.13}\nmodels:", 1)
+
+configured = functools.cache(parse)
+WAITING = {"unit.wait", "pool.wait", "memory.wait", "engine.idle"}
+LOOKING = {"observe", "nginx.test", "launch.check", "events.append", "operation.renew"} | WAITING
+CALLER = {"user": "ada", "host": "laptop", "pid": 0, "started": 1.0}  # whoever runs a command now
+_BUILT: dict[tuple[object, ...], dict[str, BoxState]] = {}
+
+
+def built(config: Config, mode: str, facts: Mapping[str, BoxFacts], release: str) -> dict[str, BoxState]:
+    """`build`, once for the same input: these tests plan thousands of times."""
+    key = (id(config), mode, tuple(facts.items()), release)
+    if key not in _BUILT:
+        _BUILT[key] = build(config, mode, facts, release)
+    return _BUILT[key]
+
+
+@dataclass
+class Situation:
+    """A world and a floor.yaml for it. Each verb is a new caller, as a new process would be."""
+
+    world: World
+    text: str = TWO_BOXES
+    release: str = "1"
+    names: dict[str, str | None] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
+    progress: list[str] = field(default_factory=list)
+
+    def site(self) -> Site:
+        CALLER["pid"] += 1  # type: ignore[operator] # a new process each time
+        config = configured(self.text)
+        facts = {name: BoxFacts(self.resolve(box.host)) for name, box in config.boxes.items()}
+        self.world.learn(built(config, "replicas", facts, self.release))
+        managed = [name for name, box in config.boxes.items() if box.managed]
+        for name in managed:
+            if name not in self.world.boxes:
+                SimulatedBox(self.world, name)
+        boxes = {name: self.world.boxes[name] for name in managed}
+        loaded = Loaded(config, self.text, Path("floor.yaml"), ())
+        world = self.world
+        return Site(loaded, boxes, self.release, self.resolve, world.clock, world.sleep, in_turn)  # type: ignore[arg-type] # a world's box is a transport
+
+    def resolve(self, host: str) -> str | None:
+        return self.names.get(host, host)
+
+    def deployment(self, *, force: bool = False) -> Change:
+        return deploy.deployment(self.site(), "replicas", self.said.append, self.progress.append, force=force)
+
+    def deploy(self, *, force: bool = False) -> bool:
+        """`floor deploy` without its checks. Return whether there was anything to do."""
+        return self.run(self.deployment(force=force))
+
+    def deploy_all(self, *, dry_run: bool = False, force: bool = False, roll_back: bool = False) -> Outcome:
+        """`floor deploy`, whole."""
+        given = self.site(), None, self.said.append, self.progress.append
+        return deploy.deploy(*given, dry_run=dry_run, force=force, roll_back=roll_back)
+
+    def restart(self, *names: str, force: bool = False) -> bool:
+        """`floor restart`. Return whether there was anything to do."""
+        return self.run(restart.restarting(self.site(), names, self.said.append, self.progress.append, force=force))
+
+    def run(self, change: Change) -> bool:
+        aim, plan = change.look()
+        if plan:
+            change.run(aim, plan)
+        return bool(plan)
+
+    def box(self, name: str) -> SimulatedBox:
+        return self.world.boxes[name]
+
+    def starts(self, box: str, unit: str = "floor-copy-flagship.service") -> int:
+        """How often a unit has been started on a box."""
+        return self.box(box).starts.count(unit)
+
+    def members(self, model: str = "flagship") -> list[set[str]]:
+        """Who is in the pool of each proxy box, in their order."""
+        return [self.world.members(box, model) for box in configured(self.text).proxy.boxes]
+
+    def at_each_call(self, verb: Callable[[Situation], bool]) -> list[Situation]:
+        """Run a command to its end. Return what was there after each call that changed something, and before the first:
+        where a SIGKILL would leave it. What only looks leaves it as it was."""
+        found: list[Situation] = []
+
+        def keep() -> None:
+            if found and self.world.log[-1].split()[1] in LOOKING:
+                return
+            kept = copy.deepcopy(self)
+            kept.world.before = kept.world.watch = lambda: None
+            found.append(kept)
+
+        self.world.before = keep
+        assert verb(self)
+        self.world.before = lambda: None
+        return found
+
+    def edit(self, old: str, new: str) -> None:
+        assert old in self.text, old
+        self.text = self.text.replace(old, new)
+
+
+class KeptLease(lease.Lease):
+    """A lease that is kept by the world's clock."""
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        KEEPER.renew, KEEPER.at = self.renew, self.site.clock()
+        return self
+
+    def __exit__(self, *given: object) -> None:
+        KEEPER.renew = None
+        super().__exit__(*given)
+
+
+def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let operations run on simulated boxes: the clock is the world's, and no thread keeps the lease."""
+    monkeypatch.setattr(site, "build", built)
+    monkeypatch.setattr(change, "Lease", KeptLease)
+    monkeypatch.setattr(lease, "caller", lambda: dict(CALLER))
+    for module in (lease, restart):
+        monkeypatch.setattr(module, "dead", lambda by: by["user"] == CALLER["user"] and by["pid"] != CALLER["pid"])
