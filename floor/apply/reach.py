@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from floor.apply import ssh, words
+from floor.apply import own_wheel, ssh, words
 from floor.apply.exchange import parse
 from floor.apply.transport import LOCAL
 from floor.errors import BoxError
@@ -33,6 +33,19 @@ sys.path.insert(0, str(folder / "floor.whl"))
 from floor.box.prepare import main
 try:
     code = main(folder, lambda line: print(line, flush=True))
+finally:
+    shutil.rmtree(folder, ignore_errors=True)
+sys.exit(code)
+"""
+
+SEE = """
+import pathlib, shutil, sys
+folder = pathlib.Path(__file__).resolve().parent
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(folder / "floor.whl"))
+from importlib import import_module
+try:
+    code = import_module(sys.argv[1]).main()
 finally:
     shutil.rmtree(folder, ignore_errors=True)
 sys.exit(code)
@@ -102,6 +115,18 @@ class Reach:
             more: dict[str, Any] = self.ask(["sudo", "-n", "python3", "-I", "-"], script)
             seen = {**more, "sudo": "free", "user": seen["user"]}
         return seen
+
+    def see(self, module: str) -> dict[str, Any]:
+        """Carry floor's code over and return what `main` of one of its modules (standard library only) prints there: as
+        root where that costs no password. Raises BoxError, also for a Python that is too old."""
+        seen = self.look()
+        if "sudo" not in seen:
+            raise BoxError(f"{self.box}: has Python {seen['python']}; floor needs 3.11 there")
+        _, own = own_wheel.build(own_wheel.contents(own_wheel.package()))
+        folder = self.carry({"floor.whl": own, "see.py": SEE.encode()})
+        sudo = ["sudo", "-n"] if seen["sudo"] == "free" else []
+        found: dict[str, Any] = self.ask([*sudo, "python3", "-I", f"{folder}/see.py", module], b"", timeout=120)
+        return found
 
     def carry(self, files: Mapping[str, bytes]) -> str:
         """Put files into a new private folder there, and return its path."""

@@ -12,13 +12,44 @@ from floor.cli.options import DEFAULT, ConfigPath, Json, load, say, warn
 
 
 def init(
-    path: Annotated[Path, typer.Argument(help="Where to write it.")] = DEFAULT,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE | BOX…]",
+            help="Where to write it; with --adopt the machines to look at.",
+            show_default=False,
+        ),
+    ] = None,
+    adopt: Annotated[
+        bool,
+        typer.Option(
+            "--adopt", help="Take what runs already: BOX is `local` (this machine, default) or what ssh takes."
+        ),
+    ] = False,
+    config: ConfigPath = DEFAULT,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
 ) -> None:
-    """Write a commented floor.yaml, filled in from what this machine shows: memory, GPUs, addresses, engines."""
+    """Write a commented floor.yaml, filled in from what this machine shows: memory, GPUs, addresses, engines.
+
+    With --adopt: one that reproduces the vLLM, llama.cpp and Ollama that run on the machines given, however they were
+    started: containers, units, or by hand. Nothing is changed there.
+    """
+    from floor.errors import UsageError
+
+    given = names or []
+    if adopt:
+        from floor.operations.adopt import adopt as take
+
+        written = take(config, given, force=force)
+        for line in written.lost:
+            typer.echo(f"look over: {line}", err=True)
+        say(written.next)
+        return
+    if len(given) > 1:
+        raise UsageError(f"found {len(given)} files to write; name one, or add --adopt where these are machines")
     from floor.operations.init import write
 
-    say(write(path, force=force))
+    say(write(Path(given[0]) if given else config, force=force))
 
 
 def check(config: ConfigPath = DEFAULT, as_json: Json = False) -> None:

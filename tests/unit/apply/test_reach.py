@@ -182,3 +182,15 @@ def test_over_ssh_the_command_is_one_quoted_word(fake_ssh: FakeSsh) -> None:
 
 def test_a_look_is_json(far: Path) -> None:
     assert json.dumps(Reach("a", "ops@a").look())
+
+
+def test_a_module_of_floor_is_carried_over_and_asked(far: Path) -> None:
+    seen = Reach("boxa", "ops@boxa").see("floor.box.foreign.look")
+    assert {"processes", "containers", "units", "cron", "addresses"} <= set(seen)
+
+
+def test_an_old_python_cannot_be_asked(far: Path) -> None:
+    (far / "python3").unlink()
+    program(far, "python3", """echo '@floor {"ok": {"python": "3.9.2"}}'""")
+    with pytest.raises(BoxError, match=r"boxa: has Python 3\.9\.2; floor needs 3\.11 there"):
+        Reach("boxa", "ops@boxa").see("floor.box.foreign.look")
