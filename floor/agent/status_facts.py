@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from floor.box import drains, units
+from floor.box import drains, leaving, paths, units
+from floor.box.observe import document
 from floor.box.operation import Operation, now
 from floor.errors import FloorError
 
-# Seconds that facts are told again for. `systemctl show` takes 10 ms and each proxy asks twice a second: however many
-# proxies there are, it runs twice a second too.
+# Seconds that what systemd said is told again for. `systemctl show` takes 10 ms and each proxy asks twice a second:
+# however many proxies there are, it runs twice a second too.
 FRESH = 0.45
+# Seconds for what lies in files: a copy that leaves is told of at once, and waits for nobody longer than it must.
+QUICK = 0.1
+
+Show = Callable[[Sequence[str]], dict[str, units.UnitFacts]]
+
+
+def stopping() -> bool:
+    """Whether systemd is taking this machine down. Raise FloorError if it cannot be asked."""
+    asked = ["systemctl", "show", "--property=SystemState", "--value"]
+    return units.run_show(asked, units.SHOW_TIMEOUT).strip() == "stopping"
 
 
 class Facts:
@@ -25,11 +36,14 @@ class Facts:
         names: Sequence[str],
         root: Path,
         clock: Callable[[], float],
-        show: Callable[[Sequence[str]], dict[str, units.UnitFacts]] = units.show,
+        show: Show = units.show,
+        stopping: Callable[[], bool] = stopping,
     ) -> None:
-        self._names, self._root, self._clock, self._show = tuple(names), root, clock, show
+        self._names, self._root, self._clock, self._show, self._stopping = tuple(names), root, clock, show, stopping
         self._gathering = asyncio.Lock()
-        self._at = float("-inf")
+        self._asked = self._at = float("-inf")
+        self._units: dict[str, units.UnitFacts] = {}
+        self._going = False
         self._facts: dict[str, Any] = {}
 
     async def now(self) -> dict[str, Any]:
@@ -38,10 +52,18 @@ class Facts:
         Who asks while they are gathered waits for the same answer.
         """
         async with self._gathering:
-            if self._clock() - self._at >= FRESH:
+            if self._clock() - self._asked >= FRESH:
+                await asyncio.to_thread(self._ask)
+                self._asked, self._at = self._clock(), float("-inf")
+            if self._clock() - self._at >= QUICK:
                 self._facts = await asyncio.to_thread(self._gather)
                 self._at = self._clock()
             return self._facts
+
+    def _ask(self) -> None:
+        self._units = self._show(self._names)
+        # At a shutdown some unit of ours goes first, so while none goes systemd need not be asked a second time.
+        self._going = any(one.active == "deactivating" for one in self._units.values()) and self._stopping()
 
     def _gather(self) -> dict[str, Any]:
         clock = now()
@@ -50,10 +72,12 @@ class Facts:
             "boot_id": clock.boot,
             "at": time.time(),
             "monotonic": time.monotonic(),
-            "units": {name: one.as_json() for name, one in self._show(self._names).items()},
+            "stopping": self._going,
+            "units": {name: one.as_json() for name, one in self._units.items()},
+            "leaving": self._leaving(),
             "problems": problems,
         }
-        for what, read in {"drains": self._drains, "operation": self._operation}.items():
+        for what, read in {"drains": self._drains, "operation": self._operation, "pool": self._pool}.items():
             try:
                 facts[what] = read()
             except FloorError as error:  # the units are told all the same: other boxes' pools need them
@@ -61,9 +85,42 @@ class Facts:
                 problems.append(str(error))
         return facts
 
+    def _leaving(self) -> dict[str, float]:
+        """The units that finish what they have before they are stopped, and since when (unix seconds)."""
+        marks = leaving.read(paths.LEAVING, self._root)
+        there = {name: one for name, one in self._units.items() if one.active not in ("inactive", "failed")}
+        return {
+            name: mark.at for name, mark in marks.items() if name in there and there[name].invocation == mark.invocation
+        }
+
     def _drains(self) -> dict[str, Any]:
         return drains.as_json(drains.read(self._root))
 
     def _operation(self) -> dict[str, Any] | None:
         record = Operation(self._root).read()
-        return None if record is None else {key: record.get(key) for key in ("epoch", "verb", "state", "live")}
+        if record is None:
+            return None
+        by = {key: record["by"].get(key) for key in ("user", "host", "pid")}
+        return {"by": by, **{key: record.get(key) for key in ("epoch", "verb", "state", "live")}}
+
+    def _pool(self) -> dict[str, Any] | None:
+        """What the pool of this box last said of each backend; `age` is how many seconds ago."""
+        state = document(paths.POOL_STATE, self._root)
+        return None if state is None else pooled(state, time.time())
+
+
+def pooled(state: Mapping[str, Any], at: float) -> dict[str, Any]:
+    """Given the state that a pool wrote and the unix time, return what others may know of it. Raise FloorError."""
+    try:
+        told = {
+            name: {
+                "member": name in pool["members"],
+                "acknowledged": bool(state["acknowledged"].get(name)),
+                "reason": backend["reason"],
+            }
+            for pool in state["pools"].values()
+            for name, backend in pool["backends"].items()
+        }
+        return {"age": max(0.0, at - state["at"]), "backends": told}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise FloorError(f"{paths.POOL_STATE}: is not a report of floor-pool ({error!r:.80})") from error

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from floor.agent.warm_up import Engine, warm_up
 from floor.agent.warm_wait import until_it_generates
-from floor.box import paths
+from floor.box import alive, paths
 from floor.box.document import Document
 from floor.errors import FloorError
 from floor.healthcheck.client import make_client
@@ -113,12 +113,7 @@ class Main:
             task.cancel()
 
     def _look(self) -> str | None:
-        """When the process began, in ticks since boot (proc(5), field 22); None if it is gone or a zombie."""
-        try:
-            fields = (self._proc / str(self._pid) / "stat").read_text().rpartition(")")[2].split()
-        except (OSError, UnicodeDecodeError):
-            return None
-        return None if fields[0] in ("Z", "X") else fields[19]
+        return alive.began(str(self._pid), self._proc)
 
 
 def _log(text: str) -> None:

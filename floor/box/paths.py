@@ -15,6 +15,7 @@ NGINX_CONF = NGINX / "nginx.conf"
 ENGINES = ETC / "engines"
 POOL_SETTINGS = ETC / "pool.json"
 AGENT_SETTINGS = ETC / "agent.json"
+LEAVE_SETTINGS = ETC / "leave.json"
 
 SECRETS = ETC / "secrets"
 ENGINE_KEY = SECRETS / "engine.key"
@@ -28,6 +29,8 @@ RUN = Path("/run/floor")
 MEMBERS = RUN / "nginx" / "members.conf"
 EMPTY_SOCKET = RUN / "nginx" / "empty.sock"
 POOL_STATE = RUN / "pool" / "state.json"
+LEAVING = RUN / "leaving"  # a mark for each copy that finishes what it has before it is stopped
+DRAINED = RUN / "drained"  # and for each that floor itself stops, which has finished already
 
 LIB = Path("/var/lib/floor")
 OPERATION = LIB / "operation.json"

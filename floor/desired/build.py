@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from floor.box import paths
 from floor.config.model import Config, ResolvedCopy
-from floor.desired import copies, nginx, pool, services
+from floor.desired import copies, leave, nginx, pool, services
 from floor.desired.front import Front, fronts
 from floor.desired.state import BoxFacts, BoxState, File, Unit
 from floor.errors import RefusedError, UsageError
@@ -40,8 +40,9 @@ def build(config: Config, mode: str, boxes: Mapping[str, BoxFacts], release: str
             if found.managed:
                 by_box[found.box].append(found)
     proxy = pool.settings(config, models)
+    leaving = leave.file(config, boxes)
     return {
-        name: _box(config, name, mode, boxes.get(name, BoxFacts(None)), release, here, models, proxy)
+        name: _box(config, name, mode, boxes.get(name, BoxFacts(None)), release, here, models, proxy, leaving)
         for name, here in by_box.items()
     }
 
@@ -55,6 +56,7 @@ def _box(
     here: Sequence[ResolvedCopy],
     models: Sequence[Front],
     pool_settings: str,
+    leaving: File,
 ) -> BoxState:
     listen = facts.address or config.boxes[name].host
     made = [copies.copy(found, listen, mode, config.health) for found in here]
@@ -62,11 +64,11 @@ def _box(
     parts += made
     if name in config.proxy.boxes:
         files = nginx.files(config, models, facts)
-        proxy_unit, proxy_files = services.proxy([file.path for file in files])
+        proxy_unit, proxy_files = services.proxy([file.path for file in files], nginx.shutdown_time(models))
         parts += [services.pool(pool_settings, release), (proxy_unit, [*files, *proxy_files])]
     if parts:
         units = [unit.name for unit, _ in parts]
         parts.append(services.status(listen, config.boxes[name].status_port, units, release))
-    own = [File(str(paths.MODE), f"{mode}\n")] if made else []
+    own = [File(str(paths.MODE), f"{mode}\n"), leaving] if made else []
     every = sorted([*own, *(file for _, files in parts for file in files)], key=lambda file: file.path)
     return BoxState(name, release, mode, tuple(every), tuple(unit for unit, _ in parts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -126,6 +127,9 @@ def _docker(resolved: ResolvedCopy, runtime: Runtime, ip: str, when: Times) -> _
 
 def _unit(resolved: ResolvedCopy, runtime: Runtime, made: _Made, when: Times, mode: str) -> str:
     in_docker = runtime.kind == "docker"
+    name, settings_file = unit_name(resolved.model), settings_path(resolved.model)
+    within = math.ceil(resolved.request_time)
+    leave = [str(paths.PYTHON), "-I", "-m", "floor.agent.leave", name, settings_file, "--within", str(within)]
     return template(
         "systemd/copy.service.j2",
         backend=resolved.backend,
@@ -139,8 +143,10 @@ def _unit(resolved: ResolvedCopy, runtime: Runtime, made: _Made, when: Times, mo
         before=made.before,
         tidy=made.tidy,
         launch=made.launch,
-        warm=[str(paths.PYTHON), "-I", "-m", "floor.agent.warm", settings_path(resolved.model)],
+        warm=[str(paths.PYTHON), "-I", "-m", "floor.agent.warm", settings_file],
         stop=made.stop,
+        leave=leave,
+        leave_within=within,
         user=runtime.user,
         descriptors=DESCRIPTORS,
         oom=OOM_SCORE,

@@ -20,9 +20,14 @@ JOURNAL = "/run/systemd/journal/dev-log"
 TEMPORARY = paths.CACHE / "nginx"
 
 
+def shutdown_time(fronts: Sequence[Front]) -> float:
+    """Given the models as proxies see them, return the seconds in which nginx ends: those of the longest request, and
+    10 more."""
+    return max((front.request_time for front in fronts), default=0.0) + 10
+
+
 def files(config: Config, fronts: Sequence[Front], facts: BoxFacts) -> list[File]:
     """Given the config, its models as proxies see them and the facts of a proxy box, return its nginx files."""
-    longest = max((front.request_time for front in fronts), default=0.0)
     connect = config.proxy.connect_timeout
     values: dict[str, object] = {
         "members": paths.MEMBERS,
@@ -30,7 +35,7 @@ def files(config: Config, fronts: Sequence[Front], facts: BoxFacts) -> list[File
         "pid": paths.NGINX_PID,
         "connections": CONNECTIONS,
         "descriptors": DESCRIPTORS,
-        "shutdown": duration(longest + 10),
+        "shutdown": duration(shutdown_time(fronts)),
         "max_body": config.proxy.max_body,
         "temporary": TEMPORARY,
         "connect": duration(connect),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 
 from floor.box import paths
@@ -13,6 +14,7 @@ from floor.render import template
 NGINX = "/usr/sbin/nginx"
 FIND = "/usr/bin/find"
 TARGET = "floor.target"
+PROXY_SLACK = 5  # seconds that nginx ends its last workers in, before systemd does
 
 
 def status(listen: str, port: int, units: Sequence[str], release: str) -> tuple[Unit, list[File]]:
@@ -28,8 +30,9 @@ def pool(settings: str, release: str) -> tuple[Unit, list[File]]:
     return _service("floor-pool", Kind.POOL, "floor.pool", file, release, records=str(paths.LIB))
 
 
-def proxy(reload_on: Sequence[str]) -> tuple[Unit, list[File]]:
-    """Given the paths of nginx's files, return the proxy's unit and its unit file; a change of one is a reload."""
+def proxy(reload_on: Sequence[str], shutdown: float) -> tuple[Unit, list[File]]:
+    """Given the paths of nginx's files and the seconds that its requests may take to end, return the proxy's unit and
+    its unit file; a change of one of the former is a reload."""
     conf = [NGINX, "-e", "stderr", "-c", str(paths.NGINX_CONF)]
     launch = Launch(tuple(conf))
     text = template(
@@ -42,6 +45,7 @@ def proxy(reload_on: Sequence[str]) -> tuple[Unit, list[File]]:
         reload=[*conf, "-s", "reload"],
         runtime=paths.NGINX_PID.parent,
         descriptors=DESCRIPTORS,
+        stop=math.ceil(shutdown) + PROXY_SLACK,
     )
     unit = Unit("floor-proxy.service", Kind.PROXY, launch, reload_on=tuple(reload_on))
     return unit, [File(str(paths.UNITS / unit.name), text)]

@@ -18,10 +18,15 @@ _MOST = 256 * 1024  # bytes of an answer; a unit takes about 300
 
 @dataclass(frozen=True)
 class Status:
-    """What a box said of its units, and when it was asked, by the asking box's monotonic clock."""
+    """What a box said of its units, and when it was asked, by the asking box's monotonic clock.
+
+    `leaving` are the units that finish what they have before they are stopped, `stopping` is whether the box goes down.
+    """
 
     asked: float
     units: Mapping[str, UnitSeen]
+    leaving: frozenset[str] = frozenset()
+    stopping: bool = False
 
 
 async def ask(url: str, key: str, *, asked: float, within: float) -> Status:
@@ -37,11 +42,14 @@ async def ask(url: str, key: str, *, asked: float, within: float) -> Status:
     except (OSError, asyncio.IncompleteReadError) as error:
         words = getattr(error, "strerror", None) or str(error)
         raise FloorError(f"{url}: {words}; is floor-agent.service running there?") from error
-    return Status(asked, read(answer, url))
+    return read(answer, url, asked)
 
 
-def read(answer: bytes, url: str) -> dict[str, UnitSeen]:
-    """Given all bytes of the answer, return the units in it. Raise FloorError if it is not a status port's."""
+def read(answer: bytes, url: str, asked: float) -> Status:
+    """Given all bytes of the answer and when it was asked for, return what is in it.
+
+    What an older release of floor does not tell is not so. Raise FloorError if it is not a status port's answer.
+    """
     head, _, body = answer.partition(b"\r\n\r\n")
     status = head.split(b"\r\n", 1)[0].split(b" ")
     if len(status) < 2 or not status[0].startswith(b"HTTP/"):
@@ -51,8 +59,9 @@ def read(answer: bytes, url: str) -> dict[str, UnitSeen]:
     if status[1] != b"200":
         raise FloorError(f"{url}: answers {status[1].decode('ascii', 'replace')}; look at floor-agent.service there")
     try:
-        units = json.loads(body)["units"]
-        return {name: _unit(name, facts) for name, facts in units.items()}
+        told = json.loads(body)
+        units = {name: _unit(name, facts) for name, facts in told["units"].items()}
+        return Status(asked, units, frozenset(told.get("leaving") or ()), told.get("stopping") is True)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise FloorError(f"{url}: answers no status ({error!r:.80}); run `floor deploy` for that box") from error
 

@@ -33,7 +33,7 @@ class Seen:
 
     `verdict` is the newest (None: not looked at yet), `drains` the holders that count, `managed` whether floor runs its
     unit, `unit` what the status port says of that (None: it does not answer) and `told` when it was asked, `stall` the
-    backend's limit in seconds.
+    backend's limit in seconds. `leaving` says in words that it, or its whole box, is about to stop.
     """
 
     verdict: Verdict | None
@@ -42,6 +42,7 @@ class Seen:
     unit: UnitSeen | None
     told: float
     stall: float
+    leaving: str = ""
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,9 @@ def stand(memory: Memory, seen: Seen, now: float) -> Finding:
     """Given a backend's memory with the newest verdict counted, and what is seen of it, return where it stands."""
     if seen.drains:
         return Finding(Standing.DRAINED, "drained", f"drained by {', '.join(seen.drains)}")
+    if seen.leaving:
+        # Before the unit: being stopped is no fault, and the last one goes too.
+        return Finding(Standing.DRAINED, "leaving", seen.leaving)
     if seen.unit is not None and not seen.unit.up:
         return _unit_down(seen.unit)
     if seen.verdict is None:

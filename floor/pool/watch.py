@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Protocol
 
 import httpx
@@ -149,6 +150,14 @@ class BoxWatch:
             return None
         return self._status.units.get(name)
 
+    def leaving(self, name: str) -> str:
+        """Given a unit's name, say in words that it is about to stop; empty where the box does not tell so."""
+        if self._status is None or self._clock() - self._status.asked > STATUS_FRESH:
+            return ""
+        if self._status.stopping:
+            return "its box goes down"
+        return f"{name} is being stopped, and finishes what it has" if name in self._status.leaving else ""
+
     async def run(self) -> None:
         """Ask until cancelled."""
         while True:
@@ -162,7 +171,7 @@ class BoxWatch:
                     self._say("")
                     self._log(f"{self._url}: answers again")
                 before, self._status = self._status, status
-                if before is None or before.units != status.units:
+                if before is None or replace(before, asked=began) != status:
                     self._changed()
             await asyncio.sleep(max(0.0, self._interval - (self._clock() - began)))
 

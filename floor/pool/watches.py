@@ -60,7 +60,8 @@ class Watches:
             if before != unit.invocation:
                 watch.renew()  # another process: what the one before has proven does not count for it
         told = 0.0 if box is None or box.answered is None else box.answered
-        return Seen(watch.verdict, drains, backend.unit is not None, unit, told, backend.stall)
+        leaving = "" if box is None or backend.unit is None else box.leaving(backend.unit)
+        return Seen(watch.verdict, drains, backend.unit is not None, unit, told, backend.stall, leaving)
 
     def box_answers(self, backend: Backend) -> bool:
         """Whether the backend's box has answered on its status port within the time that a lost backend is found in."""

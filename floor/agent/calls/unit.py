@@ -6,13 +6,14 @@ import re
 from typing import Any
 
 from floor.agent.call import Call
-from floor.box import containers, processes, systemctl
+from floor.box import containers, leaving, paths, processes, systemctl
 from floor.box.units import UnitFacts
 from floor.errors import UsageError
 
 OURS = re.compile(r"floor[A-Za-z0-9_.@:-]*\.(service|target|timer|path|socket)")
 ANY = re.compile(r"[A-Za-z0-9_.@:\\][A-Za-z0-9_.@:\\-]*\.(service|target|timer|path|socket)")
 STOPPED = ("inactive", "failed")
+COPY = "floor-copy-"
 
 
 def _name(call: Call) -> str:
@@ -73,10 +74,17 @@ def _simply(call: Call, verb: str) -> dict[str, Any]:
 
 
 def stop(call: Call) -> dict[str, Any]:
-    """{epoch, unit, timeout} → {stopped, left, active}: stopped only when no process and no container is left."""
+    """{epoch, unit, timeout} → {stopped, left, active}: stopped only when no process and no container is left.
+
+    Whoever asks has drained a copy, or decided not to: its unit then does not wait for that once more.
+    """
     name = _name(call)
     with call.work():
-        if systemctl.show([name], call.run)[name].active not in STOPPED:
+        unit = systemctl.show([name], call.run)[name]
+        if unit.active not in STOPPED:
+            if name.startswith(COPY):
+                mark = leaving.Mark(unit.invocation, call.wall(), call.clock())
+                leaving.put(paths.DRAINED, name, mark, call.root)
             systemctl.do(["stop", "--no-block", "--", name], call.run)
         return dict(call.until(lambda: _gone(call, name)))
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from floor.agent.status_facts import FRESH, Facts
-from floor.box import drains
+from floor.agent.status_facts import FRESH, QUICK, Facts, pooled
+from floor.box import drains, leaving, paths
+from floor.box.operation import Operation
 from floor.box.units import UnitFacts, parse
 from floor.errors import FloorError
 
@@ -20,17 +21,23 @@ class Systemd:
     def __init__(self) -> None:
         self.calls = 0
         self.error = ""
+        self.active, self.stops = "active", False
+        self.asked = 0
         self.now = 100.0
 
     def show(self, names: Sequence[str]) -> dict[str, UnitFacts]:
         self.calls += 1
         if self.error:
             raise FloorError(self.error)
-        return parse(names, "\n\n".join(f"Id={name}\nActiveState=active" for name in names))
+        return parse(names, "\n\n".join(f"Id={name}\nActiveState={self.active}\nInvocationID=a1" for name in names))
+
+    def stopping(self) -> bool:
+        self.asked += 1
+        return self.stops
 
 
 def facts(systemd: Systemd, root: Path) -> Facts:
-    return Facts([UNIT], root, lambda: systemd.now, systemd.show)
+    return Facts([UNIT], root, lambda: systemd.now, systemd.show, systemd.stopping)
 
 
 def test_many_that_ask_at_once_get_one_answer(tmp_path: Path) -> None:
@@ -87,3 +94,63 @@ def test_a_broken_operation_record_is_a_problem_beside_the_units(tmp_path: Path)
     assert answer["operation"] is None
     assert "operation.json: is not an operation record" in answer["problems"][0]
     assert UNIT in answer["units"]
+
+
+@pytest.mark.parametrize(
+    ("active", "invocation", "told"),
+    [
+        ("active", "a1", True),
+        ("deactivating", "a1", True),
+        ("inactive", "a1", False),
+        ("active", "of a start before", False),
+    ],
+)
+def test_a_copy_that_leaves_is_told_while_it_does(tmp_path: Path, active: str, invocation: str, told: bool) -> None:
+    leaving.put(paths.LEAVING, UNIT, leaving.Mark(invocation, 7.5, 1.0), tmp_path)
+    systemd = Systemd()
+    systemd.active = active
+    assert asyncio.run(facts(systemd, tmp_path).now())["leaving"] == ({UNIT: 7.5} if told else {})
+
+
+def test_it_is_told_before_systemd_is_asked_again(tmp_path: Path) -> None:
+    systemd = Systemd()
+
+    async def ask() -> object:
+        one = facts(systemd, tmp_path)
+        await one.now()
+        leaving.put(paths.LEAVING, UNIT, leaving.Mark("a1", 7.5, 1.0), tmp_path)
+        systemd.now += 2 * QUICK
+        return (await one.now())["leaving"]
+
+    assert asyncio.run(ask()) == {UNIT: 7.5}
+    assert systemd.calls == 1
+
+
+@pytest.mark.parametrize(("active", "asked"), [("active", 0), ("deactivating", 1)])
+def test_whether_the_machine_goes_down_is_asked_when_a_unit_goes(tmp_path: Path, active: str, asked: int) -> None:
+    systemd = Systemd()
+    systemd.active, systemd.stops = active, True
+    assert asyncio.run(facts(systemd, tmp_path).now())["stopping"] is bool(asked)
+    assert systemd.asked == asked
+
+
+def test_who_holds_the_box_is_told(tmp_path: Path) -> None:
+    by = {"user": "ada", "host": "laptop", "pid": 7, "started": 1.0}
+    Operation(tmp_path).take({"epoch": 3, "verb": "restart", "target": {"x": 1}, "config": "", "by": by})
+    told = asyncio.run(facts(Systemd(), tmp_path).now())["operation"]
+    who = {"user": "ada", "host": "laptop", "pid": 7}
+    assert told == {"by": who, "epoch": 3, "verb": "restart", "state": "live", "live": True}
+
+
+def test_what_a_pool_says_of_each_backend_is_told_with_its_age() -> None:
+    backends = {"m@a": {"reason": "ok", "evidence": "…"}, "m@b": {"reason": "leaving", "evidence": "…"}}
+    state = {"at": 100.0, "pools": {"m": {"members": ["m@a"], "backends": backends}}, "acknowledged": {"m@b": True}}
+    assert pooled(state, 101.5) == {
+        "age": 1.5,
+        "backends": {
+            "m@a": {"member": True, "acknowledged": False, "reason": "ok"},
+            "m@b": {"member": False, "acknowledged": True, "reason": "leaving"},
+        },
+    }
+    with pytest.raises(FloorError, match=r"state\.json: is not a report of floor-pool \(KeyError\('pools'\)\)"):
+        pooled({"at": 1.0}, 1.0)

@@ -34,6 +34,7 @@ def test_the_files_of_an_engine_box(states: dict[str, BoxState]) -> None:
         ETC + "agent.json",
         ETC + "engines/flagship.json",
         ETC + "engines/small.embed.json",
+        ETC + "leave.json",
         ETC + "mode",
         "/etc/needrestart/conf.d/floor.conf",
         UNITS + "floor-agent.service",

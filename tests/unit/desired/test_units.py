@@ -105,10 +105,13 @@ def test_nobody_waits_shorter_than_what_he_waits_for(states: dict[str, BoxState]
     assert process is not None
     read = int(re.findall(r"proxy_read_timeout (\d+)s;", server.text)[0])
     leave = int(re.findall(r"worker_shutdown_timeout (\d+)s;", process.text)[0])
-    docker = [int(line.split()[3]) for line in unit.get(("Service", "ExecStop"), [])]
+    first, *stops = unit["Service", "ExecStop"]
+    docker = [int(line.split()[3]) for line in stops]
     chain = [int(unit.one("Service", "TimeoutStopSec")), *docker, engine, read]
     assert chain == sorted(set(chain), reverse=True)
-    assert leave > read
+    assert int(first.split()[-1]) == read
+    proxy = int(unitfile.read(states["spark-a"], "floor-proxy.service").one("Service", "TimeoutStopSec"))
+    assert proxy > leave > read
 
 
 @COPIES
@@ -129,9 +132,27 @@ def test_a_container_leaves_nothing_behind(states: dict[str, BoxState]) -> None:
     gone = "-/usr/bin/docker rm -f floor-copy-flagship"
     assert unit["Service", "ExecStartPre"][-1] == gone
     assert unit["Service", "ExecStopPost"] == [gone]
-    assert unit.one("Service", "ExecStop") == "/usr/bin/docker stop -t 1840 floor-copy-flagship"
+    assert unit["Service", "ExecStop"][1:] == ["/usr/bin/docker stop -t 1840 floor-copy-flagship"]
     assert unit.one("Service", "SuccessExitStatus") == "143 137"
-    assert unit["Unit", "After"] == ["network-online.target docker.service"]
+    assert "docker.service" in unit.one("Unit", "After").split()
+
+
+@COPIES
+def test_whoever_stops_it_it_leaves_the_pools_first(states: dict[str, BoxState], box: str, name: str) -> None:
+    """Before docker is told; a failure of it (-) stops nobody, and it reads the keys (+)."""
+    unit, model = unitfile.read(states[box], name), name.removeprefix("floor-copy-").removesuffix(".service")
+    argv = f"-+/opt/floor/current/bin/python -I -m floor.agent.leave {name} /etc/floor/engines/{model}.json"
+    assert unit["Service", "ExecStop"][0].startswith(f"{argv} --within ")
+    settings = states[box].file("/etc/floor/leave.json")
+    assert settings is not None
+    assert json.loads(settings.text)["proxies"] == [{"box": "spark-a", "status_url": "http://192.0.2.11:8099/status"}]
+
+
+@COPIES
+def test_it_stops_before_what_it_still_needs(states: dict[str, BoxState], box: str, name: str) -> None:
+    """systemd stops in the order opposite to After=."""
+    after = set(unitfile.read(states[box], name).one("Unit", "After").split())
+    assert {"network-online.target", "floor-agent.service", "floor-pool.service", "floor-proxy.service"} <= after
 
 
 def test_what_docker_is_told(states: dict[str, BoxState]) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floor.errors import FloorError
-from floor.pool.boxes import read
+from floor.pool.boxes import Status, read
 from floor.pool.memory import UnitSeen
 
 URL = "http://192.0.2.12:8099/status"
@@ -21,8 +21,14 @@ def answer(document: object, status: str = "200 OK") -> bytes:
 
 
 def test_units_are_read() -> None:
-    units = read(answer({"boot_id": "x", "units": {"floor-copy-x.service": UNIT}, "drains": {}}), URL)
-    assert units == {"floor-copy-x.service": UnitSeen("floor-copy-x.service", "active", "running", "success", "a1")}
+    found = read(answer({"boot_id": "x", "units": {"floor-copy-x.service": UNIT}, "drains": {}}), URL, 7.0)
+    units = {"floor-copy-x.service": UnitSeen("floor-copy-x.service", "active", "running", "success", "a1")}
+    assert found == Status(7.0, units), "an older release tells no more than that"
+
+
+def test_what_is_about_to_stop_is_read() -> None:
+    told = {"units": {}, "leaving": {"floor-copy-x.service": 1.5}, "stopping": True}
+    assert read(answer(told), URL, 7.0) == Status(7.0, {}, frozenset({"floor-copy-x.service"}), True)
 
 
 @pytest.mark.parametrize(
@@ -41,11 +47,11 @@ def test_units_are_read() -> None:
 )
 def test_anything_else_is_said(found: bytes, says: str) -> None:
     with pytest.raises(FloorError) as raised:
-        read(found, URL)
+        read(found, URL, 7.0)
     assert str(raised.value).startswith(f"{URL}: {says}")
 
 
 @given(st.binary() | st.builds(lambda body: b"HTTP/1.1 200 OK\r\n\r\n" + body, st.binary()))
 def test_any_bytes_are_read_or_refused_in_words(found: bytes) -> None:
     with pytest.raises(FloorError, match="answers"):
-        read(found, URL)
+        read(found, URL, 7.0)

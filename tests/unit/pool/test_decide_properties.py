@@ -57,7 +57,8 @@ class Truth:
 
     @property
     def drained(self) -> bool:
-        return bool(self.what["drains"])
+        """Somebody holds it out, or its box tells that it is about to stop."""
+        return bool(self.what["drains"] or self.what.get("leaving"))
 
     @property
     def unit_down(self) -> bool:
@@ -127,6 +128,11 @@ class PoolMachine(RuleBasedStateMachine):
     def held_by(self, name: str, holders: set[str]) -> None:
         self.truth[name].what["drains"] = sorted(holders)
         self.tick(0.1)
+
+    @rule(name=st.sampled_from(sorted(MANAGED)), leaving=st.sampled_from(["", "", "it is being stopped"]))
+    def leaves(self, name: str, leaving: str) -> None:
+        self.truth[name].what["leaving"] = leaving
+        self.tick(0.5)
 
     @rule(seconds=st.sampled_from([0.1, 0.5, 2.0, 9.0, 31.0, 61.0, 301.0]))
     def passes(self, seconds: float) -> None:

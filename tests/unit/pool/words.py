@@ -36,7 +36,7 @@ def unit(active: str, run: int = 1) -> UnitSeen | None:
 
 
 def seen(name: str, what: str | dict[str, Any], at: float, *, managed: bool = True) -> Seen:
-    """Given a word, or {reason, level, unit, run, drains}, return what is seen of a backend at a time."""
+    """Given a word, or {reason, level, unit, run, drains, leaving}, return what is seen of a backend at a time."""
     given = {"reason": what} if isinstance(what, str) else what
     return Seen(
         verdict=verdict(name, given.get("reason", "ok"), at, given.get("level")),
@@ -45,4 +45,5 @@ def seen(name: str, what: str | dict[str, Any], at: float, *, managed: bool = Tr
         unit=unit(given.get("unit", "active"), given.get("run", 1)) if managed else None,
         told=given.get("told", at),
         stall=STALL,
+        leaving=given.get("leaving", ""),
     )
