@@ -1,0 +1,112 @@
+"""Boxes and copies that go say so first: stopped by hand, rebooted from inside, under load by clients without retries."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.lab import faults
+from tests.lab.boxes import Lab
+from tests.lab.deployment import UNIT, pool, set_up, until
+from tests.lab.floor import Floor
+from tests.lab.sites import proxy, site
+from tests.load.running import Running
+
+REQUESTS = 16  # at once in each copy
+CLIENTS = 2 * REQUESTS
+STREAMS = ("--tokens", "60", "--stream", "yes")
+
+
+@pytest.fixture(scope="module")
+def floor(clean_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Floor:
+    """Both boxes set up and deployed to, once for this module."""
+    floor = Floor(clean_lab, tmp_path_factory.mktemp("site"))
+    floor.write(site(clean_lab, requests=REQUESTS))
+    set_up(clean_lab, floor)
+    floor("deploy", "--mode", "replicas")
+    return floor
+
+
+@pytest.fixture(autouse=True)
+def whole(floor: Floor) -> None:
+    """Each test begins with both copies in the pool of both proxies."""
+    boxes = floor.lab.boxes
+    until("both copies in both pools", lambda: all(len(pool(floor.lab, box)) == 2 for box in boxes), 60)
+
+
+def load(floor: Floor, box: str) -> Running:
+    """Streams through the proxy of one box."""
+    options = ("--clients", str(CLIENTS), *STREAMS)
+    return Running(proxy(floor.lab, box), "flagship", *options, enter=floor.lab.client.enter())
+
+
+def test_a_copy_that_is_stopped_and_restarted_by_hand_loses_no_request(floor: Floor) -> None:
+    box = floor.lab.boxes["boxb"]
+    with load(floor, "boxa") as running:
+        began = time.monotonic()
+        box.run(["systemctl", "stop", UNIT])
+        stopped = time.monotonic() - began
+        state = box.run(["systemctl", "show", "-p", "ActiveState,Result", UNIT]).stdout
+        box.run(["systemctl", "start", UNIT])
+        until("in again", lambda: len(pool(floor.lab)) == 2, 10)
+        box.run(["systemctl", "restart", UNIT])
+        until("in again", lambda: len(pool(floor.lab)) == 2, 10)
+        report = running.stop()
+    said = box.run(["journalctl", "-u", UNIT, "-o", "cat", "--no-pager"]).stdout
+    told = [line for line in said.splitlines() if "may be stopped" in line]
+    print(f"stopped within {stopped:.1f} s, {told}: {report}")
+    assert report.failures == []
+    assert report.statuses == {"200": report.sent}
+    assert state.split() == ["Result=success", "ActiveState=inactive"]
+    assert len(told) == 2
+
+
+def test_a_copy_that_floor_has_drained_is_stopped_at_once(floor: Floor) -> None:
+    box = floor.lab.boxes["boxb"]
+    before = box.run(["journalctl", "-u", UNIT, "-o", "cat", "--no-pager"]).stdout.count("may be stopped")
+    floor("restart", "flagship@boxb")
+    said = box.run(["journalctl", "-u", UNIT, "-o", "cat", "--no-pager"]).stdout
+    assert said.count("may be stopped") == before, "it was waited for twice"
+
+
+def test_a_crash_is_not_waited_for(floor: Floor) -> None:
+    box = floor.lab.boxes["boxb"]
+    faults.kill(box, box.pid(UNIT))
+    over = until(
+        "over", lambda: box.run(["systemctl", "show", "-p", "SubState", "--value", UNIT]).stdout == "auto-restart\n", 10
+    )
+    print(f"waits for its next start {over:.2f} s after the kill")
+    assert over < 2 * 1.5
+
+
+def test_the_target_stops_no_engine(floor: Floor) -> None:
+    box = floor.lab.boxes["boxb"]
+    before = box.pid(UNIT)
+    box.run(["systemctl", "stop", "floor.target"])
+    assert box.pid(UNIT) == before
+    box.run(["systemctl", "start", "floor.target"])
+    assert box.pid(UNIT) == before
+
+
+def test_a_reboot_from_inside_loses_no_request(floor: Floor) -> None:
+    box = floor.lab.boxes["boxb"]
+    with load(floor, "boxa") as running:
+        time.sleep(1)
+        began = time.monotonic()
+        with ThreadPoolExecutor() as threads:
+            booting = threads.submit(box.boot_again)
+            box.run(["systemctl", "reboot"], check=False)
+            out = until("out of the pool", lambda: pool(floor.lab) == ["flagship@boxa"], 10)
+            down = until("down", lambda: not box.is_on(), 60) + out
+            booting.result()
+        back = until("in again", lambda: all(len(pool(floor.lab, name)) == 2 for name in floor.lab.boxes), 60)
+        time.sleep(1)
+        report = running.stop()
+    took = time.monotonic() - began
+    print(f"out {out:.2f} s after `systemctl reboot`, down {down:.1f} s, back {back:.1f} s after the boot: {report}")
+    assert took < 90
+    assert report.failures == []
+    assert report.statuses == {"200": report.sent}
+    assert report.spanning(began + out) >= 4
