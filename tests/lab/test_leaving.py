@@ -1,4 +1,4 @@
-"""Boxes and copies that go say so first: stopped by hand, rebooted from inside, under load by clients without retries."""
+"""Boxes and copies that go say so first: stopped by hand or rebooted under load, by clients that never retry."""
 
 from __future__ import annotations
 
@@ -79,6 +79,7 @@ def test_a_crash_is_not_waited_for(floor: Floor) -> None:
     )
     print(f"waits for its next start {over:.2f} s after the kill")
     assert over < 2 * 1.5
+    until("out of the pool", lambda: pool(floor.lab) == ["flagship@boxa"], 6)
 
 
 def test_the_target_stops_no_engine(floor: Floor) -> None:
