@@ -96,11 +96,12 @@ def test_nftables_rules_are_private_to_a_box(boxa: Box, boxb: Box) -> None:
 def test_a_frozen_process_hangs_with_its_children_until_thawed(boxa: Box) -> None:
     boxa.run(SLEEPER)
     main = boxa.pid("sleeper")
-    assert len(faults.freeze(boxa, main)) == 3
     states = ["ps", "-o", "state=", "--ppid", str(main), "-p", str(main)]
+    wait_for("all three sleep", lambda: boxa.run(states).stdout.split() == ["S", "S", "S"], 10)
+    assert len(faults.freeze(boxa, main)) == 3
     assert boxa.run(states).stdout.split() == ["T", "T", "T"]
     faults.thaw(boxa, main)
-    assert set(boxa.run(states).stdout.split()) == {"S"}
+    wait_for("all three sleep again", lambda: boxa.run(states).stdout.split() == ["S", "S", "S"], 10)
     faults.kill(boxa, main)
     wait_for(
         "sleeper failed", lambda: boxa.run(["systemctl", "is-failed", "sleeper"], check=False).stdout == "failed\n", 5
