@@ -21,7 +21,7 @@ Record = dict[str, Any]
 
 
 class HeldError(BusyError):
-    """Another operation holds this box. `record` tells who, what for and since when."""
+    """The caller does not hold this box, another may. `record` tells who did last, what for and since when."""
 
     def __init__(self, message: str, record: Mapping[str, Any]) -> None:
         super().__init__(message)
@@ -74,22 +74,21 @@ def renewed(record: Mapping[str, Any], now: Now) -> Record:
 def held(record: Mapping[str, Any] | None, epoch: int, now: Now) -> Record:
     """Given the epoch of a caller, return the record that it holds.
 
-    Raises HeldError when a live operation of another epoch holds the box, RefusedError when nobody or only a lease that
-    ran out does: what was taken out may have returned since, so the caller has to look and plan again.
+    Raises HeldError when a live operation of another epoch holds the box, when nobody does, or only a lease that ran
+    out: what was taken out may have returned since, so the caller has to look and plan again.
     """
     if record is not None and live(record, now):
         if record["epoch"] == epoch:
             return dict(record)
         raise HeldError(f"epoch {epoch} does not hold this box: held by {words(record)}", record)
     if record is None:
-        raise RefusedError(
-            f"epoch {epoch} does not hold this box: no operation was ever recorded; take the epoch first"
-        )
+        nobody = "no operation was ever recorded; take the epoch first"
+        raise HeldError(f"epoch {epoch} does not hold this box: {nobody}", {})
     if record["epoch"] == epoch and record["state"] == LIVE:
-        raise RefusedError(f"epoch {epoch} has lost this box: its lease ran out; run the command again to resume")
+        raise HeldError(f"epoch {epoch} has lost this box: its lease ran out; run the command again to resume", record)
     what = "was abandoned" if record["state"] == LIVE else f"ended {record['state']}"
-    raise RefusedError(
-        f"epoch {epoch} does not hold this box: the last operation was epoch {record['epoch']} and {what}"
+    raise HeldError(
+        f"epoch {epoch} does not hold this box: the last operation was epoch {record['epoch']} and {what}", record
     )
 
 

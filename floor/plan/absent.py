@@ -34,6 +34,6 @@ def _kept(aim: Aim, proxy: str, copy: ResolvedCopy) -> bool:
 
 
 def _drain(aim: Aim, proxy: str, copy: ResolvedCopy) -> Step:
-    # no epoch: it outlives this operation. `last`: the person has been asked, by way of `outage`
-    drain = {"backend": copy.backend, "holder": holders.absent(copy.box), "last": True, "epoch": None}
+    # `last`: the person has been asked, by way of `outage`
+    drain = {"backend": copy.backend, "holder": holders.absent(copy.box), "last": True, "outlives": True}
     return Step(proxy, "drain.add", drain, f"keep {copy.backend} out of the pool", aim.absent[copy.box])

@@ -73,7 +73,7 @@ def let_in(aim: Aim, copy: Copy) -> list[Step]:
     steps = []
     for proxy in aim.proxies:
         if any(_absence(drain, copy) for drain in proxy.drained(copy.backend)):
-            params = {"backend": copy.backend, "holder": holders.absent(copy.box), "epoch": None}
+            params = {"backend": copy.backend, "holder": holders.absent(copy.box), "outlives": True}
             why = f"{copy.box} answers and is as wanted"
             steps.append(Step(proxy.box, "drain.remove", params, f"{copy.backend} may come back", why))
         drain = {"backend": copy.backend, "holder": aim.holder}

@@ -14,7 +14,7 @@ from floor.box.drains import Drain
 from floor.desired.state import Launch
 from floor.errors import BoxError
 from tests.simulated.pools import Pools, settings
-from tests.simulated.world import LOAD_SECONDS, World
+from tests.simulated.world import FREE_SECONDS, LOAD_SECONDS, STOP_SECONDS, World
 
 UNITS = "/etc/systemd/system/"
 FACTS = {
@@ -43,10 +43,13 @@ class Process:
     pid: int
 
     port: int | None = field(init=False)
+    share: float = field(init=False)  # of the box's memory
 
     def __post_init__(self) -> None:
         words = self.argv
         self.port = int(words[words.index("--port") + 1]) if "--port" in words else None
+        share = "--gpu-memory-utilization"
+        self.share = float(words[words.index(share) + 1]) if share in words else 0.0
 
 
 @dataclass
@@ -69,11 +72,13 @@ class SimulatedBox:
     def __init__(self, world: World, name: str) -> None:
         from tests.simulated.calls import Calls
 
-        self.world, self.name, self.up = world, name, True
+        self.world, self.name, self.up, self.off = world, name, True, False
         self.back_at: float | None = None
         self.refuses: BoxError | None = None  # reached, but its agent cannot be asked
         self.files: dict[str, Lying] = {}
         self.processes: dict[str, Process] = {}
+        self.stopping: dict[str, float] = {}  # until when the processes of a unit take to end
+        self.freed: dict[str, tuple[float, float]] = {}  # memory that an engine leaves, and until when it is not free
         self.enabled: set[str] = set()
         self.needs_reload: set[str] = set()
         self.recorded: dict[str, tuple[Drain, ...]] = {}
@@ -99,12 +104,29 @@ class SimulatedBox:
         world.boxes[name] = self
 
     # what the tests do to it
-    def power_cut(self) -> None:
-        """Everything in memory is gone; enabled units start again."""
+    def power_cut(self, seconds: float = 0.0) -> None:
+        """Everything in memory is gone; enabled units start again with the box."""
         self.boot += "x"
-        self.processes.clear()
+        for gone in (self.processes, self.stopping, self.freed, self.needs_reload):
+            gone.clear()
         self.pools.forget()
-        self.needs_reload.clear()
+        self.off = True
+        self.up, self.back_at = False, self.world.now + seconds
+        if not seconds:
+            self.pass_time()
+
+    def pass_time(self) -> None:
+        """What is due by the world's clock: the box is back, an engine has ended."""
+        if self.back_at is not None and self.world.now >= self.back_at:
+            self.up, self.back_at = True, None
+            if self.off:
+                self._boot()
+        for unit in [unit for unit, ends in self.stopping.items() if self.world.now >= ends]:
+            del self.stopping[unit]
+            self._ends(unit)
+
+    def _boot(self) -> None:
+        self.off = False
         for unit in sorted(self.enabled):
             if UNITS + unit in self.files:
                 self.start(unit)
@@ -112,6 +134,23 @@ class SimulatedBox:
     def edit(self, path: str, text: str) -> None:
         """Somebody edits a file by hand."""
         self.put(path, text, 0o644, "root:root")
+
+    def stop(self, unit: str) -> None:
+        """Order a unit to stop: an engine takes its time."""
+        if unit.startswith("floor-copy-") and unit in self.processes:
+            self.stopping.setdefault(unit, self.world.now + STOP_SECONDS)
+        else:
+            self._ends(unit)
+
+    def _ends(self, unit: str) -> None:
+        process = self.processes.pop(unit, None)
+        if process is not None and process.share:
+            self.freed[unit] = (process.share, self.world.now + FREE_SECONDS)
+
+    def memory_used(self, but: str = "") -> float:
+        """The share of memory that engines hold, or held until a moment ago; `but` that of one unit's process."""
+        late = sum(share for share, until in self.freed.values() if self.world.now < until)
+        return late + sum(process.share for unit, process in self.processes.items() if unit != but)
 
     def lose(self, unit: str) -> None:
         """A process ends, and nobody starts it again."""
@@ -144,6 +183,8 @@ class SimulatedBox:
         process = self.processes.get(unit)
         if process is None:
             return "inactive"
+        if unit in self.stopping:
+            return "deactivating"
         if process.digest in self.world.broken:
             return "failed" if self.world.now > process.started + 5 else "activating"
         ready = process.started + (LOAD_SECONDS if unit.startswith("floor-copy-") else 0)
@@ -158,16 +199,23 @@ class SimulatedBox:
         launch = self.world.launches.get(digest, Launch(()))
         image = (self.images.get(launch.image, "sha256:1") or "") if launch.image else ""
         self.starts.append(unit)
-        self.processes[unit] = Process(
-            started=self.world.now,
-            digest=digest,
-            invocation=f"{self.name}-{len(self.starts)}",
-            argv=launch.argv,
-            image=image,
-            key=self.secrets[0] if self.secrets else None,
-            settings=settings(self.text(paths.POOL_SETTINGS)),
-            pid=1000 + len(self.starts),
+        if unit in self.stopping:
+            self.world.wrong.append(f"{self.name}: {unit} is started while its former process is still there")
+        before, self.processes[unit] = (
+            self.memory_used(unit),
+            Process(
+                started=self.world.now,
+                digest=digest,
+                invocation=f"{self.name}-{len(self.starts)}",
+                argv=launch.argv,
+                image=image,
+                key=self.secrets[0] if self.secrets else None,
+                settings=settings(self.text(paths.POOL_SETTINGS)),
+                pid=1000 + len(self.starts),
+            ),
         )
+        if before + self.processes[unit].share > 1.0:
+            self.world.wrong.append(f"{self.name}: {unit} is started with {before:.0%} of the memory taken")
 
     def live_drains(self) -> dict[str, list[str]]:
         """The holders that count now, by backend."""

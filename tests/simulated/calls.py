@@ -108,11 +108,18 @@ class Calls:
             backend = f"{name.removeprefix('floor-copy-').removesuffix('.service')}@{self._box.name}"
             if any(box.pools.busy(backend) for box in world.boxes.values()):
                 world.cut.append(backend)
-        self._box.processes.pop(name, None)
-        return {"stopped": True, "left": [], "active": "inactive"}
+        self._box.stop(name)
+        self._until(params, lambda: (name not in self._box.processes, None))
+        gone = name not in self._box.processes
+        return {
+            "stopped": gone,
+            "left": [] if gone else [self._box.processes[name].pid],
+            "active": self._box.state(name),
+        }
 
     def unit_kill(self, params: dict[str, Any]) -> Any:
-        self._box.processes.pop(params["unit"], None)
+        self._box.stopping[params["unit"]] = self._box.world.now
+        self._box.pass_time()
         self._box.left.pop(params["unit"], None)
         return {"left": []}
 
@@ -131,7 +138,7 @@ class Calls:
         for model, members in self._box.pools.members.items():
             if not params.get("last") and backend in members and not set(members) - taken - {backend}:
                 raise RefusedError(f"{self._box.name}: {backend} is the only member of {model}'s pool")
-        drain = Drain(params["holder"], params["epoch"], 0.0)
+        drain = Drain(params["holder"], _holding(params), 0.0)
         if drain.epoch is not None:
             for name, held in self._box.recorded.items():
                 self._box.recorded[name] = tuple(d for d in held if d.epoch is None or d.epoch >= drain.epoch)
@@ -140,7 +147,7 @@ class Calls:
         return {"holders": list(drains.held_by(self._box.recorded)[backend])}
 
     def drain_remove(self, params: dict[str, Any]) -> Any:
-        gone = Drain(params["holder"], params["epoch"], 0.0)
+        gone = Drain(params["holder"], _holding(params), 0.0)
         held = self._box.recorded.get(params["backend"], ())
         self._box.recorded[params["backend"]] = tuple(drain for drain in held if drain != gone)
         return {}
@@ -171,9 +178,13 @@ class Calls:
         return self._until(params, look)
 
     def memory_wait(self, params: dict[str, Any]) -> Any:
-        if self._box.full:
-            self._box.world.sleep(params.get("timeout", 25))
-        return {"fits": not self._box.full, "needed": 50 << 30, "available": (1 if self._box.full else 100) << 30}
+        share = params.get("fraction") or 0.0
+
+        def look() -> tuple[bool, Any]:
+            fits = not self._box.full and self._box.memory_used() + share <= 1.0
+            return fits, {"fits": fits, "needed": 50 << 30, "available": (100 if fits else 1) << 30}
+
+        return self._until(params, look)
 
     def secrets_ensure(self, params: dict[str, Any]) -> Any:
         if self._box.secrets is None:
@@ -206,3 +217,7 @@ class Calls:
         if served:
             return {"status": 200, "events": events, "seconds": 0.1, "error": None, "text": "Hello."}
         return {"status": 503, "events": 0, "seconds": 0.1, "error": "not an answer", "text": ""}
+
+
+def _holding(params: dict[str, Any]) -> int | None:
+    return None if params.get("outlives") else params["epoch"]

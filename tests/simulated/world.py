@@ -2,7 +2,7 @@
 
 A world counts its calls. Before one of them, or after it took effect, it can cut the box off for a while or take its
 power: what a lost answer, a broken network and a power cut look like to `floor`. A SIGKILL of `floor` at some call is
-the world as it was just before it.
+the world as it was just before it. What must never happen, whoever calls what, is written into `wrong` as it happens.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ LOAD_SECONDS = 8.0  # from the start of an engine until it is warm
 LOOK_SECONDS = 1.0
 PROOF_SECONDS = 1.0  # for which a pool must find a backend serving before it takes it
 REQUEST_SECONDS = 4.0  # for which what a backend was sent last goes on
+STOP_SECONDS = 2.0  # from the order to stop an engine until its last process is gone
+FREE_SECONDS = 3.0  # and from there until its memory is free
 
 
 @dataclass
@@ -55,6 +57,7 @@ class World:
     log: list[str] = field(default_factory=list)
     sent: dict[tuple[str, tuple[str, ...]], dict[str, Any]] = field(default_factory=dict)
     cut: list[str] = field(default_factory=list)  # engines that were stopped while they had requests
+    wrong: list[str] = field(default_factory=list)  # what must never happen, and did
     before: Callable[[], None] = lambda: None  # called before each call takes effect
     watch: Callable[[], None] = lambda: None  # and after it
 
@@ -77,8 +80,7 @@ class World:
     def settle(self) -> None:
         """Boxes that were cut off come back in their time, and every pool looks at its backends."""
         for box in self.boxes.values():
-            if box.back_at is not None and self.now >= box.back_at:
-                box.up, box.back_at = True, None
+            box.pass_time()
             box.pools.look()
 
     def members(self, proxy: str, model: str = "flagship") -> set[str]:
@@ -115,9 +117,9 @@ class World:
         """A box is out of reach for a while."""
         self.boxes[box].up, self.boxes[box].back_at = False, self.now + seconds
 
-    def power_cut(self, box: str) -> None:
-        """A box loses its power and starts again at once."""
-        self.boxes[box].power_cut()
+    def power_cut(self, box: str, seconds: float = 0.0) -> None:
+        """A box loses its power, and starts again after a while."""
+        self.boxes[box].power_cut(seconds)
 
 
 def in_turn(calls: Sequence[Callable[[], Any]]) -> list[Any]:

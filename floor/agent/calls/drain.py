@@ -12,26 +12,32 @@ from floor.errors import RefusedError
 
 
 def add(call: Call) -> dict[str, Any]:
-    """{backend, holder, epoch|null, last: bool} → {holders}. Refused for the only member unless `last` is true.
+    """{backend, holder, epoch|null, last: bool, outlives: bool} → {holders}.
 
-    The box itself looks at its pool under the operation's lock: a caller's reading may be older than the pool.
+    Refused for the only member unless `last` is true. The box itself looks at its pool under the operation's lock: a
+    caller's reading may be older than the pool. With `outlives` the operation of `epoch` lays it and does not hold it.
     """
     params = call.params
     backend, holder, epoch = params.text("backend"), params.text("holder"), params.maybe_whole("epoch")
     with call.work() if epoch is not None else nullcontext():
         if not params.flag("last"):
             _refuse_last(call, backend)
-        held = drains.add(backend, holder, epoch, at=call.wall(), root=call.root)
+        held = drains.add(backend, holder, _holding(call), at=call.wall(), root=call.root)
     return {"holders": list(drains.held_by({backend: held})[backend])}
 
 
 def remove(call: Call) -> dict[str, Any]:
-    """{backend, holder|null, epoch|null} → {holders: those that are left}."""
+    """{backend, holder|null, epoch|null, outlives: bool} → {holders: those that are left}."""
     params = call.params
     backend, holder, epoch = params.text("backend"), params.maybe_text("holder"), params.maybe_whole("epoch")
     with call.work() if epoch is not None else nullcontext():
-        held = drains.remove(backend, holder, epoch, root=call.root)
+        held = drains.remove(backend, holder, _holding(call), root=call.root)
     return {"holders": list(drains.held_by({backend: held})[backend])}
+
+
+def _holding(call: Call) -> int | None:
+    """The epoch that the drain itself bears: none where it outlives the operation that lays or ends it."""
+    return None if call.params.flag("outlives") else call.params.maybe_whole("epoch")
 
 
 def _refuse_last(call: Call, backend: str) -> None:

@@ -19,7 +19,7 @@ from floor.agent.registry import CALLS
 from floor.apply.local import LocalTransport
 from floor.box.lease import HeldError
 from floor.box.locked import mine
-from floor.errors import BoxError, FloorError, RefusedError
+from floor.errors import BoxError, FloorError
 
 BY = {"user": "ann", "host": "laptop", "pid": 1, "started": 1.0}
 
@@ -38,7 +38,7 @@ def test_an_operation_from_its_first_call_to_its_last(box: LocalTransport, tmp_p
     assert box.call("files.put", {"epoch": 1, "files": [file("/etc/floor/x", text)]}) == {"changed": ["/etc/floor/x"]}
     assert (tmp_path / "etc/floor/x").read_text() == text
     assert box.call("operation.release", {"epoch": 1, "state": "done"})["state"] == "done"
-    with pytest.raises(RefusedError, match=r"spark-a: epoch 1 does not hold this box: .* epoch 1 and ended done"):
+    with pytest.raises(HeldError, match=r"spark-a: epoch 1 does not hold this box: .* epoch 1 and ended done"):
         box.call("files.put", {"epoch": 1, "files": []})
 
 

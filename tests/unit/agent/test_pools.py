@@ -10,6 +10,7 @@ import pytest
 from floor.agent.calls.memory import judge as fits
 from floor.agent.calls.pool import OLD, judge
 from floor.box import paths
+from floor.box.lease import HeldError
 from floor.box.memory import Memory
 from floor.errors import RefusedError, UsageError
 
@@ -173,3 +174,15 @@ def test_memory_is_waited_for_until_it_was_given_back(box: Box) -> None:
 def test_a_share_is_between_nothing_and_all(box: Box, fraction: float) -> None:
     with pytest.raises(UsageError, match="parameter fraction: must be above 0 and at most 1"):
         box.call("memory.wait", epoch=EPOCH, fraction=fraction)
+
+
+def test_a_drain_that_outlives_its_operation_is_laid_and_ended_by_one_that_holds_the_box(box: Box) -> None:
+    write(box, state(A, B))
+    absence = {"backend": A, "holder": "absent: spark-a", "outlives": True}
+    assert box.call("drain.add", epoch=EPOCH, **absence)["holders"] == ["absent: spark-a"]
+    with pytest.raises(HeldError, match="epoch 2 does not hold this box"):
+        box.call("drain.remove", epoch=EPOCH - 1, **absence)
+    assert box.call("drain.remove", epoch=EPOCH, **absence)["holders"] == []
+    box.call("operation.release", epoch=EPOCH, state="done")
+    with pytest.raises(HeldError, match=f"epoch {EPOCH} does not hold this box: .* and ended done"):
+        box.call("drain.add", epoch=EPOCH, last=True, **absence)

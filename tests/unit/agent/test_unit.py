@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from floor.box.lease import HeldError
-from floor.errors import RefusedError, UsageError
+from floor.errors import UsageError
 
 from .conftest import EPOCH, Box, Unit
 
@@ -170,7 +170,7 @@ def test_a_foreign_unit_is_stopped_when_it_is_called_foreign(box: Box) -> None:
 @pytest.mark.parametrize("verb", ["start", "stop", "restart", "reload", "enable", "disable", "kill"])
 def test_nothing_is_done_for_who_does_not_hold_the_box(free: Box, verb: str) -> None:
     free.units[NAME] = running()
-    with pytest.raises(RefusedError, match="no operation was ever recorded; take the epoch first"):
+    with pytest.raises(HeldError, match="no operation was ever recorded; take the epoch first"):
         free.call(f"unit.{verb}", epoch=1, unit=NAME)
     assert free.ran == []
 

@@ -98,7 +98,7 @@ def test_the_holder_renews_for_as_long_as_it_asked_for() -> None:
 
 def test_a_holder_that_slept_through_its_lease_is_refused() -> None:
     record = lease.take(None, wanted(7), BOOT)
-    with pytest.raises(RefusedError, match="epoch 7 has lost this box: its lease ran out; run the command again"):
+    with pytest.raises(HeldError, match="epoch 7 has lost this box: its lease ran out; run the command again"):
         lease.held(record, 7, at(90))
 
 
@@ -117,7 +117,7 @@ def test_a_holder_that_was_taken_over_is_told_by_whom() -> None:
     ],
 )
 def test_who_does_not_hold_the_box_is_told_why(record: dict[str, Any] | None, now: Now, words: str) -> None:
-    with pytest.raises(RefusedError, match=words):
+    with pytest.raises(HeldError, match=words):
         lease.held(record, 8, now)
 
 

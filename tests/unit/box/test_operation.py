@@ -15,7 +15,7 @@ import pytest
 from floor.box import operation
 from floor.box.lease import HeldError, Now
 from floor.box.operation import Operation
-from floor.errors import FloorError, RefusedError
+from floor.errors import FloorError
 
 BY = {"user": "ann", "host": "laptop", "pid": 1, "started": 1.0}
 
@@ -81,7 +81,7 @@ def test_releasing_ends_it_and_keeps_the_epoch(record: Operation) -> None:
     record.take(wanted(3))
     assert record.release(3, "done")["state"] == "done"
     assert (record.read() or {})["epoch"] == 3
-    with pytest.raises(RefusedError, match="ended done"):
+    with pytest.raises(HeldError, match="ended done"):
         record.renew(3)
 
 
