@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test check unit integration packaging lab real machine install clean
+.PHONY: demo test check unit model integration packaging lab real machine install clean
 
 install: $(STAMP)
 
@@ -24,7 +24,7 @@ demo: install
 	@command -v nginx >/dev/null || sh tests/machine.sh nginx-light
 	$(BIN)/python examples/demo.py
 
-test: check unit integration packaging lab real
+test: check unit model integration packaging lab real
 
 check: install
 	$(BIN)/ruff check .
@@ -34,6 +34,10 @@ check: install
 
 unit: install
 	$(BIN)/pytest -n auto tests/unit
+
+# The real planners, leases and operations on simulated boxes, with a fault at every call of every command.
+model: install
+	$(BIN)/pytest -n auto tests/model
 
 integration: install machine
 	$(BIN)/pytest -n 4 tests/integration

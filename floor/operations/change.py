@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,18 +38,22 @@ class Change:
 
     def look(self) -> tuple[Aim, Plan]:
         """Observe, and plan from that."""
-        aim = self._observe()
+        aim = self._observe(patience=LOST_POLL)
         return aim, self.planner(aim)
 
-    def _observe(self) -> Aim:
-        return dataclasses.replace(self.site.observe(self.mode), holder=f"{self.verb} by {caller.name()}")
+    def _observe(self, among: Collection[str] | None = None, patience: float = 0.0) -> Aim:
+        aim = self.site.observe(self.mode, among=among, patience=patience)
+        return dataclasses.replace(aim, holder=f"{self.verb} by {caller.name()}")
 
-    def _look_again(self, boxes: Collection[str]) -> tuple[Aim, Plan]:
-        """Observe the boxes that take part, and plan from that. One that answers only now holds no epoch: it stays as
-        it is. One that does not answer any more may be back in a moment."""
+    def _look_again(self, boxes: Collection[str], away: Mapping[str, str]) -> tuple[Aim, Plan]:
+        """Observe the boxes that take part, and plan from that.
+
+        One that did not answer at the beginning holds no epoch: it is not asked any more. One that does not answer now
+        may be back in a moment.
+        """
         started = self.site.clock()
         while True:
-            aim = self._observe()
+            aim = self._observe(boxes)
             lost = [why for box, why in aim.absent.items() if box in boxes]
             if not lost:
                 break
@@ -57,9 +61,7 @@ class Change:
                 raise BoxError("lost in the middle: " + "\n".join(lost) + "\nrun the same command again")
             self.progress(f"  {', '.join(lost)}; trying again")
             self.site.sleep(LOST_POLL)
-        late = {box: f"{box}: answers only now; run the same command again" for box in aim.seen if box not in boxes}
-        seen = {box: seen for box, seen in aim.seen.items() if box not in late}
-        aim = dataclasses.replace(aim, seen=seen, absent={**aim.absent, **late})
+        aim = dataclasses.replace(aim, absent={**aim.absent, **away})
         return aim, self.planner(aim)
 
     def run(self, aim: Aim, plan: Plan) -> Aim:
@@ -75,18 +77,18 @@ class Change:
         text = hashlib.sha256(self.site.loaded.text.encode()).hexdigest()
         with Lease(self.site, aim.seen, self.verb, self.target, text) as lease:
             try:
-                last = self._converge(Execution(self.site, lease, self.say, self.progress), aim.seen)
+                last = self._converge(Execution(self.site, lease, self.say, self.progress), aim)
             except KeyboardInterrupt:
                 lease.state = "interrupted"
                 raise
             lease.state = "done"
         return last
 
-    def _converge(self, execution: Execution, boxes: Collection[str]) -> Aim:
-        """Bring about what the planner wants of the `boxes` that take part. Return what was seen at the end."""
+    def _converge(self, execution: Execution, first: Aim) -> Aim:
+        """Bring about what the planner wants of the boxes that answered at first. Return what was seen at the end."""
         done: list[Stage] = []
         while True:
-            aim, plan = self._look_again(boxes)
+            aim, plan = self._look_again(first.seen, first.absent)
             if not plan:
                 return aim
             now = plan.stages[0]

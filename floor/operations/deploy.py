@@ -19,6 +19,7 @@ from floor.operations.site import Site
 from floor.plan import preflight
 from floor.plan.aim import Aim
 from floor.plan.deploy import plan_deploy
+from floor.plan.keys import key_problems
 from floor.plan.steps import Plan
 from floor.pool.decide import LONGEST_WAIT
 
@@ -66,7 +67,7 @@ def deployment(site: Site, mode: str | None, say: Say, progress: Say, *, force: 
         for seen in aim.proxies:
             if seen.facts.get("nginx"):  # where it is missing, that has been named already
                 found += nginx_refusals(site, aim.wanted[seen.box])
-        return found + launch_refusals(site, aim)
+        return found + launch_refusals(site, aim) + ([] if force else key_problems(aim))
 
     return Change("deploy", site, mode, lambda aim: plan_deploy(aim, text), say, progress, None, force, problems)
 

@@ -9,6 +9,7 @@ from floor.config.model import Config
 from floor.errors import UsageError
 from floor.operations.caller import dead
 from floor.operations.change import Change
+from floor.operations.execute import LOST_POLL
 from floor.operations.outcome import Outcome
 from floor.operations.site import Site
 from floor.plan.aim import Aim
@@ -27,16 +28,17 @@ def restart(
 
     Raise UsageError for a name that is none of these, and as `Change.run` does.
     """
-    choose(site.loaded.config, names)  # wrong words are told before any box is asked
+    chosen = choose(site.loaded.config, names)  # wrong words are told before any box is asked
     change = restarting(site, names, say, progress, force=force)
     aim, plan = change.look()
+    complete = set(chosen) <= set(change.target) and not _missed(aim, names)
     if dry_run or not plan:
-        return Outcome(plan, complete=not _missed(aim, names))
+        return Outcome(plan, complete=complete)
     for note in plan.notes:
         say(f"note: {note}")
     last = change.run(aim, plan)
     say("done")
-    return Outcome(plan, True, not _missed(aim, names) and not _missed(last, names))
+    return Outcome(plan, True, complete and not _missed(last, names))
 
 
 def restarting(site: Site, names: Sequence[str], say: Say, progress: Say, *, force: bool) -> Change:
@@ -45,7 +47,7 @@ def restarting(site: Site, names: Sequence[str], say: Say, progress: Say, *, for
     A restart of just these that was interrupted goes on where it stopped: what it had done is not done twice, and a
     note says so. Raise UsageError for a name that is none of these.
     """
-    aim = site.observe()
+    aim = site.observe(patience=LOST_POLL)
     chosen = choose(aim.config, names)
     present = {copy.backend: aim.seen[copy.box].unit(copy.unit).invocation for copy in aim.copies}
     before = {backend: present[backend] for backend in chosen if backend in present}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -55,28 +55,37 @@ class Site:
             answers[box] = answer
         return answers
 
-    def observe(self, mode: str | None = None) -> Aim:
+    def observe(self, mode: str | None = None, *, among: Collection[str] | None = None, patience: float = 0.0) -> Aim:
         """Look at every managed box and say what each must hold in `mode`, by default the one they are in.
+
+        With `among` the others count as absent, unasked. A box that is out of reach is asked once more after `patience`
+        seconds, where that is not 0: one lost connection is no absence.
 
         Raise BoxError where a box answers but cannot be asked, or where no box answers at all; RefusedError where
         the boxes are in another mode, or not all in the same.
         """
         config = self.loaded.config
-        first, absent = self._ask(self.boxes, {})
+        asked_for = [box for box in self.boxes if among is None or box in among]
+        first, absent = self._ask(asked_for, {}, patience)
         addresses = {name: self.resolve(box.host) for name, box in config.boxes.items()}
         wanted = build(config, _mode(mode, first), _facts(addresses, first), self.release)
         asked = {box: questions(config, wanted[box], first[box].get("owned") or ()) for box in first}
-        answers, late = self._ask(first, asked)
+        answers, late = self._ask(first, asked, patience)
         seen = {box: parse(box, answer) for box, answer in answers.items()}
-        return Aim(config, wanted, seen, {**absent, **late}, addresses)
+        unasked = {box: f"{box}: takes no part" for box in self.boxes if box not in asked_for}
+        return Aim(config, wanted, seen, {**absent, **late, **unasked}, addresses)
 
     def _ask(
-        self, boxes: Iterable[str], asked: Mapping[str, Mapping[str, Any]]
+        self, boxes: Iterable[str], asked: Mapping[str, Mapping[str, Any]], patience: float
     ) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
         found: dict[str, dict[str, Any]] = {}
         absent: dict[str, str] = {}
         failed: list[str] = []
         answers = self.each(boxes, lambda box, transport: transport.call("observe", asked.get(box, {})))
+        lost = [box for box, answer in answers.items() if isinstance(answer, UnreachableError)]
+        if lost and patience:
+            self.sleep(patience)
+            answers |= self.each(lost, lambda box, transport: transport.call("observe", asked.get(box, {})))
         for box, answer in answers.items():
             if isinstance(answer, UnreachableError):
                 absent[box] = str(answer)

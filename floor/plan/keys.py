@@ -28,3 +28,18 @@ def plan_keys(aim: Aim, serving: Serving) -> list[Stage]:
             outage.append(model)
         serving.leaves(model, out)
     return stage("share the keys", steps, outage=tuple(outage))
+
+
+def key_problems(aim: Aim) -> list[str]:
+    """Given the aim, return a line where keys would be made although a box that does not answer may have some.
+
+    The engines that serve now ask for those; what is made now would shut the others out once that box is back.
+    """
+    source = aim.keyed
+    if source is None or source.secrets is not None:
+        return []
+    return [
+        f"{source.box}: has no keys yet, and {box} does not answer, which may have some; deploy once it answers, or "
+        "add --force where it has none"
+        for box in aim.absent
+    ]

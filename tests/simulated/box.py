@@ -131,6 +131,14 @@ class SimulatedBox:
             if UNITS + unit in self.files:
                 self.start(unit)
 
+    def wipe(self) -> None:
+        """Floor and all that is its own is taken off."""
+        for gone in (self.processes, self.stopping, self.files, self.enabled, self.recorded, self.needs_reload):
+            gone.clear()
+        self.pools.forget()
+        self.record = self.secrets = self.config = self.release = None
+        self.configs = []
+
     def edit(self, path: str, text: str) -> None:
         """Somebody edits a file by hand."""
         self.put(path, text, 0o644, "root:root")
@@ -223,6 +231,14 @@ class SimulatedBox:
             return {}
         epoch = self.record["epoch"] if self.record and lease.live(self.record, self.moment()) else None
         return {name: list(held) for name, held in drains.held_by(drains.live(self.recorded, epoch)).items()}
+
+    def changeable(self) -> object:
+        """All of this box that a call may change, to be compared; what time does by itself is left out."""
+        drains = {backend: held for backend, held in self.recorded.items() if held}
+        files = {path: file.sha256 for path, file in self.files.items()}
+        record = self.record and (self.record["epoch"], self.record["state"])
+        begun = [(unit, unit in self.stopping) for unit in self.processes]
+        return drains, files, record, len(self.starts), begun, set(self.enabled), self.secrets, list(self.configs)
 
     def moment(self) -> lease.Now:
         return lease.Now(self.boot, self.world.now)

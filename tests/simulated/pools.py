@@ -33,7 +33,9 @@ class Pools:
     def look(self) -> None:
         """Decide once."""
         process = self._box.processes.get(POOL)
-        if not self._box.up or process is None or self._box.state(POOL) != "active":
+        if not self._box.up:
+            return
+        if process is None or self._box.state(POOL) != "active":
             self._remember()
             return
         held = self._box.live_drains()

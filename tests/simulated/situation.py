@@ -20,6 +20,7 @@ from floor.operations.change import Change
 from floor.operations.outcome import Outcome
 from floor.operations.site import Site
 from tests.simulated.box import SimulatedBox
+from tests.simulated.caller import Caller, Line
 from tests.simulated.world import KEEPER, World, in_turn
 
 TWO_BOXES = """\
@@ -42,6 +43,7 @@ configured = functools.cache(parse)
 WAITING = {"unit.wait", "pool.wait", "memory.wait", "engine.idle"}
 LOOKING = {"observe", "nginx.test", "launch.check", "events.append", "operation.renew"} | WAITING
 CALLER = {"user": "ada", "host": "laptop", "pid": 0, "started": 1.0}  # whoever runs a command now
+ASLEEP: set[object] = set()  # the processes that are neither at work nor dead
 _BUILT: dict[tuple[object, ...], dict[str, BoxState]] = {}
 
 
@@ -61,11 +63,16 @@ class Situation:
     text: str = TWO_BOXES
     release: str = "1"
     names: dict[str, str | None] = field(default_factory=dict)
+    caller: Caller = field(default_factory=lambda: Caller(0))  # the one that runs, or ran last
+    fate: Caller | None = None  # what is to happen to the next one
+    other: Situation | None = None  # the same boxes with somebody else's floor.yaml
     said: list[str] = field(default_factory=list)
     progress: list[str] = field(default_factory=list)
 
     def site(self) -> Site:
         CALLER["pid"] += 1  # type: ignore[operator] # a new process each time
+        self.caller, self.fate = self.fate or Caller(0), None
+        self.caller.pid = CALLER["pid"]  # type: ignore[assignment]
         config = configured(self.text)
         facts = {name: BoxFacts(self.resolve(box.host)) for name, box in config.boxes.items()}
         self.world.learn(built(config, "replicas", facts, self.release))
@@ -73,7 +80,7 @@ class Situation:
         for name in managed:
             if name not in self.world.boxes:
                 SimulatedBox(self.world, name)
-        boxes = {name: self.world.boxes[name] for name in managed}
+        boxes = {name: Line(self.world.boxes[name], self.caller) for name in managed}
         loaded = Loaded(config, self.text, Path("floor.yaml"), ())
         world = self.world
         return Site(loaded, boxes, self.release, self.resolve, world.clock, world.sleep, in_turn)  # type: ignore[arg-type] # a world's box is a transport
@@ -136,6 +143,11 @@ class Situation:
         self.text = self.text.replace(old, new)
 
 
+def dead(by: Mapping[str, object]) -> bool:
+    """What `floor.operations.caller.dead` tells: a process of this user that is neither this one nor asleep."""
+    return by["user"] == CALLER["user"] and by["pid"] != CALLER["pid"] and by["pid"] not in ASLEEP
+
+
 class KeptLease(lease.Lease):
     """A lease that is kept by the world's clock."""
 
@@ -155,4 +167,5 @@ def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change, "Lease", KeptLease)
     monkeypatch.setattr(lease, "caller", lambda: dict(CALLER))
     for module in (lease, restart):
-        monkeypatch.setattr(module, "dead", lambda by: by["user"] == CALLER["user"] and by["pid"] != CALLER["pid"])
+        monkeypatch.setattr(module, "dead", dead)
+    ASLEEP.clear()

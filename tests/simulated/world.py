@@ -58,6 +58,10 @@ class World:
     sent: dict[tuple[str, tuple[str, ...]], dict[str, Any]] = field(default_factory=dict)
     cut: list[str] = field(default_factory=list)  # engines that were stopped while they had requests
     wrong: list[str] = field(default_factory=list)  # what must never happen, and did
+    accidents: int = 0  # what happened to boxes by itself
+    guarded: frozenset[str] = frozenset()  # models that no call may take away from anybody
+    kept: frozenset[tuple[str, str, str]] = frozenset()  # (box, backend, holder) of drains that no call may end
+    banned: frozenset[tuple[str, str]] = frozenset()  # (backend, launch digest) that must not answer any client
     before: Callable[[], None] = lambda: None  # called before each call takes effect
     watch: Callable[[], None] = lambda: None  # and after it
 
@@ -103,11 +107,42 @@ class World:
         hit = self.at == self.calls and self.then is not None
         if hit and not self.after:
             self._happen(box)
-        result = answer()
+        served, accidents = self._served(), self.accidents
+        try:
+            result = answer()
+        finally:
+            self._judge(served if accidents == self.accidents else {}, f"{call} on {box}")
         self.watch()
         if hit and self.after:
             self._happen(box)
         return result
+
+    def _served(self) -> dict[tuple[str, str], set[str]]:
+        return {(proxy, model): self.answering(proxy, model) for model in self.guarded for proxy in self.boxes}
+
+    def _judge(self, before: Mapping[tuple[str, str], set[str]], call: str) -> None:
+        """Write down what `call` has done and must not."""
+        if not (self.guarded or self.kept or self.banned):
+            return
+        for box in self.boxes.values():
+            box.pools.look()
+        after = self._served()
+        for (proxy, model), names in before.items():
+            if names and not after[proxy, model]:
+                self.wrong.append(f"{call} took {model} from the clients of {proxy}: {', '.join(sorted(names))}")
+        for box, backend, holder in self.kept:
+            if all(drain.holder != holder for drain in self.boxes[box].recorded.get(backend, ())):
+                self.wrong.append(f"{call}: {backend} is no longer drained by {holder} on {box}")
+        self.look_for_banned(call)
+
+    def look_for_banned(self, when: str) -> None:
+        """Write down what answers clients and must not."""
+        for backend, digest in self.banned:
+            model, _, place = backend.partition("@")
+            process = self.boxes[place].processes.get(f"floor-copy-{model}.service")
+            for proxy in self.boxes:
+                if process and process.digest == digest and backend in self.answering(proxy, model):
+                    self.wrong.append(f"{when}: clients of {proxy} get answers from the old build of {backend}")
 
     def _happen(self, box: str) -> None:
         assert self.then is not None
@@ -115,10 +150,12 @@ class World:
 
     def cut_off(self, box: str, seconds: float = 20.0) -> None:
         """A box is out of reach for a while."""
+        self.accidents += 1
         self.boxes[box].up, self.boxes[box].back_at = False, self.now + seconds
 
     def power_cut(self, box: str, seconds: float = 0.0) -> None:
         """A box loses its power, and starts again after a while."""
+        self.accidents += 1
         self.boxes[box].power_cut(seconds)
 
 

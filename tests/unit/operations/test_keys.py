@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from floor.errors import RefusedError
-from tests.simulated.situation import THREE_BOXES, Situation
+from floor.errors import FloorError, RefusedError
+from tests.simulated.situation import ONE_BOX, THREE_BOXES, TWO_BOXES, Situation
 
 BOTH = {"flagship@spark-a", "flagship@spark-b"}
 
@@ -82,3 +82,18 @@ def test_new_keys_everywhere_are_an_outage_that_has_to_be_accepted(deployed: Sit
     assert len(keys(deployed)) == 1
     assert [deployed.world.answering(proxy) for proxy in deployed.world.boxes] == [BOTH, BOTH]
     assert not deployed.deploy()
+
+
+def test_no_keys_are_made_while_a_box_that_may_have_some_is_away(situation: Situation) -> None:
+    """The first box has some; a second one is added to floor.yaml while the first does not answer."""
+    situation.text = ONE_BOX
+    situation.deploy()
+    situation.text = TWO_BOXES
+    situation.box("spark-a").up = False
+    with pytest.raises(FloorError) as caught:
+        situation.deploy()
+    assert str(caught.value) == (
+        "nothing was changed:\n  spark-b: has no keys yet, and spark-a does not answer, which may have some; deploy "
+        "once it answers, or add --force where it has none"
+    )
+    assert situation.deploy(force=True)

@@ -134,3 +134,16 @@ def test_one_at_work_is_not_gone_on_with(deployed: Situation, monkeypatch: pytes
         monkeypatch.setattr(module, lambda _by: False)
     with pytest.raises(BusyError, match="ada@laptop"):
         left.restart()
+
+
+def test_a_box_that_was_away_when_it_began_is_not_said_to_be_restarted(deployed: Situation) -> None:
+    """It answers again when the work begins."""
+    deployed.world.cut_off("spark-a", 3.5)
+    assert not outcome(deployed, force=True).complete
+    assert deployed.starts("spark-a") == 1
+
+
+def test_one_lost_answer_is_no_absence(deployed: Situation) -> None:
+    deployed.world.cut_off("spark-a", 2)
+    assert outcome(deployed).complete
+    assert deployed.starts("spark-a") == 2

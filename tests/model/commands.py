@@ -1,0 +1,72 @@
+"""Commands of `floor` on simulated boxes, whole: each is a process of its own and ends with an exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from floor.errors import FloorError
+from floor.operations import drain, removal, restart
+from tests.simulated.caller import KilledError
+from tests.simulated.situation import Situation
+
+KILLED = -9
+Command = Callable[[Situation], int]
+
+
+def deploy(situation: Situation) -> int:
+    return ended(situation, lambda: 0 if situation.deploy_all().complete else 1)
+
+
+def forced(situation: Situation) -> int:
+    return ended(situation, lambda: 0 if situation.deploy_all(force=True).complete else 1)
+
+
+def restarted(situation: Situation) -> int:
+    given = situation.said.append, situation.progress.append
+    return ended(situation, lambda: 0 if restart.restart(situation.site(), [], *given).complete else 1)
+
+
+def drained(situation: Situation) -> int:
+    def work() -> int:
+        site = situation.site()
+        drain.drain(site, drain.find(site, "spark-b"), situation.said.append, last=False)
+        return 0
+
+    return ended(situation, work)
+
+
+def undrained(situation: Situation) -> int:
+    def work() -> int:
+        site = situation.site()
+        drain.undrain(site, drain.find(site, "spark-b"), situation.said.append)
+        return 0
+
+    return ended(situation, work)
+
+
+def removed(situation: Situation) -> int:
+    """`floor remove spark-b --yes`."""
+
+    def take_off(box: str, *_given: object, **_named: Any) -> bool:
+        situation.box(box).wipe()
+        return True
+
+    def work() -> int:
+        given = situation.said.append, situation.progress.append, lambda _: True
+        box = "spark-b"
+        removal.remove(situation.site(), box, *given, yes=True, purge=False, force=False, take_off=take_off)
+        return 0
+
+    return ended(situation, work)
+
+
+def ended(situation: Situation, work: Callable[[], int]) -> int:
+    """Run `work` as a process does, and return the code that it ends with."""
+    try:
+        return work()
+    except FloorError as error:
+        situation.said.append(f"error: {error}")
+        return error.exit_code
+    except KilledError:
+        return KILLED

@@ -1,0 +1,108 @@
+"""What is there, which command is given, and how it must be in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.model import commands
+from tests.model.wanted import differences, out_of_pools
+from tests.simulated.situation import ONE_BOX, THREE_BOXES, TWO_BOXES, Situation
+
+SECOND = """\
+  second:
+    source: /models/second
+    utilization: 0.3
+    port: 8001
+    listen: 8081
+    runtime: {kind: docker, image: "registry.example/vllm:v1"}
+    replicas: [spark-a, spark-b]
+"""
+TWO_MODELS = TWO_BOXES.replace("proxy:", f"{SECOND}proxy:")
+
+
+@dataclass(frozen=True)
+class Story:
+    """`prepare` brings the boxes to where `command` begins; `ends` tells what is not as it must be in the end."""
+
+    prepare: Callable[[Situation], None]
+    command: commands.Command
+    ends: Callable[[Situation], list[str]] = differences
+    guarded: frozenset[str] = frozenset({"flagship"})
+
+
+def _deployed(text: str, old: str = "", new: str = "") -> Callable[[Situation], None]:
+    """Deploy a file, then edit it."""
+
+    def prepare(situation: Situation) -> None:
+        situation.text = text
+        assert situation.deploy()
+        if old:
+            situation.edit(old, new)
+
+    return prepare
+
+
+def _drained(situation: Situation) -> None:
+    _deployed(TWO_BOXES)(situation)
+    assert commands.drained(situation) == 0
+
+
+def _half(situation: Situation) -> None:
+    """A file of two models, of which a deployment of the first one alone is there, with a person's drain."""
+    _drained(situation)
+    situation.text = TWO_MODELS
+    keep_drains(situation)
+
+
+def keep_drains(situation: Situation) -> None:
+    """From now on no call may end what people drained."""
+    world = situation.world
+    world.kept = frozenset(
+        (box.name, backend, drain.holder)
+        for box in world.boxes.values()
+        for backend, held in box.recorded.items()
+        for drain in held
+        if drain.epoch is None
+    )
+
+
+def _all_anew(situation: Situation) -> list[str]:
+    once = [f"{box} did not restart" for box in ("spark-a", "spark-b") if situation.starts(box) < 2]
+    return once + differences(situation)
+
+
+def _out(situation: Situation) -> list[str]:
+    world = situation.world
+    return [f"still in {box}'s pool" for box in world.boxes if "flagship@spark-b" in world.members(box)]
+
+
+def _gone(situation: Situation) -> list[str]:
+    box = situation.box("spark-b")
+    return [f"{what} is left" for what in (*box.files, *box.processes, *box.enabled)]
+
+
+STORIES = {
+    "first deployment": Story(_deployed_nothing := (lambda _: None), commands.deploy),
+    "rolling change": Story(_deployed(TWO_BOXES, "max_requests: 12", "max_requests: 13"), commands.deploy),
+    "other port": Story(_deployed(TWO_BOXES, "max_requests: 12", "port: 8005"), commands.deploy),
+    "copy moves": Story(
+        _deployed(THREE_BOXES, "replicas: [spark-a, spark-b]", "replicas: [spark-a, spark-c]"), commands.deploy
+    ),
+    "box is added": Story(
+        _deployed(ONE_BOX, ONE_BOX, TWO_BOXES),
+        commands.deploy,
+    ),
+    "model is added, a person drained": Story(_half, commands.deploy),
+    "model is removed": Story(_deployed(TWO_MODELS, SECOND, ""), commands.forced),
+    "two models change": Story(
+        _deployed(TWO_MODELS, "vllm:v1", "vllm:v2"), commands.deploy, guarded=frozenset({"flagship", "second"})
+    ),
+    "one box, forced": Story(
+        _deployed(ONE_BOX, "max_requests: 12", "max_requests: 13"), commands.forced, guarded=frozenset()
+    ),
+    "restart": Story(_deployed(TWO_BOXES), commands.restarted, _all_anew),
+    "drain": Story(_deployed(TWO_BOXES), commands.drained, _out),
+    "undrain": Story(_drained, commands.undrained, out_of_pools),
+    "remove": Story(_deployed(TWO_BOXES), commands.removed, _gone),
+}
