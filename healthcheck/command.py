@@ -19,6 +19,7 @@ import httpx
 
 from floor.errors import FloorError
 
+from . import dialects
 from .check import check
 from .client import make_client
 from .history import History
@@ -74,7 +75,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--key-file", metavar="F", type=Path, help="file that holds the engine key")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a line")
     parser.add_argument("--timeout", metavar="S", type=_seconds, default=10.0, help="seconds for the whole (10)")
-    parser.add_argument("--dialect", default="vllm", help="kind of engine (vllm)")
+    parser.add_argument("--dialect", default="vllm", help=f"kind of engine: {', '.join(dialects.names())} (vllm)")
+    parser.add_argument("--task", default="generate", help="generate, or embed for a model for embeddings (generate)")
     parser.add_argument("--min-speed", metavar="N", type=float, help="tokens/s below which it is degraded")
     parser.add_argument("--stall", metavar="S", type=_seconds, default=120.0, help="seconds without progress (120)")
     return parser
@@ -119,6 +121,7 @@ async def _run(flags: argparse.Namespace) -> Verdict:
         url=flags.url,
         model=flags.model or "",
         dialect=flags.dialect,
+        task=flags.task,
         key=_key(flags.key_file),
         stall=flags.stall,
         min_speed=flags.min_speed,

@@ -108,13 +108,18 @@ def _working(target: Target, history: History, at: float) -> Finding:
         text = f"{held or 'it holds requests'}, and nothing has moved for {quiet:.0f} s (limit {target.stall:g} s)"
         return Level.READY, Reason.HUNG, text
     failed = history.failed
+    cold = history.proof is None and load is not None and load.lacks(target.model)
+    if cold and (failed is None or failed.answer.fault is Fault.TIMED_OUT):
+        text = f"lists {target.model}, but has not got it in memory: the next request waits for its load"
+        return Level.READY, Reason.COLD, text
     # One request may be the failed probe's own ghost; more are others', and then it waited in their queue.
     if failed is not None and not (failed.answer.fault is Fault.TIMED_OUT and (in_flight or 0) > 1):
         return _failed(target, history, failed, at, known=in_flight is not None)
     if history.proof is None:
         if in_flight:
             return Level.READY, Reason.PREFILLING, f"{held}: busy, but no token seen yet"
-        return Level.READY, Reason.UNPROVEN, f"lists {target.model}, but was not seen to generate yet"
+        does = "embed" if target.embeds else "generate"
+        return Level.READY, Reason.UNPROVEN, f"lists {target.model}, but was not seen to {does} yet"
     return _generating(target, history, history.proof, held if quiet > target.probe_timeout else "", quiet, at)
 
 
@@ -131,7 +136,9 @@ def _generating(target: Target, history: History, proof: Proof, stuck: str, quie
         text = f"{health.asked} took {health.seconds:.2f} s of the {target.probe_timeout:g} s it may take"
         return Level.GENERATES, Reason.SLOW, text
     age = at - proof.at
-    return Level.GENERATES, Reason.OK, f"generates, {proof.words}" + (f", {age:.0f} s ago" if age >= 1 else "")
+    load, does = history.load, "embeds" if target.embeds else "generates"
+    where = "; none of it is in a card's memory" if load is not None and load.on_card == 0 else ""
+    return Level.GENERATES, Reason.OK, f"{does}, {proof.words}" + (f", {age:.0f} s ago" if age >= 1 else "") + where
 
 
 def _too_slow(target: Target, measured: Generation | None) -> str | None:
@@ -166,8 +173,9 @@ def _failed(target: Target, history: History, failed: Generation, at: float, *, 
     if answer.status == 404:
         return Level.READY, Reason.WRONG_MODEL, str(answer)
     if answer.status == 200 and failed.tokens is None:
-        return Level.READY, Reason.NOT_AN_ENGINE, f"{answer}, but without a count of tokens"
+        what = "an embedding" if target.embeds else "a count of tokens"
+        return Level.READY, Reason.NOT_AN_ENGINE, f"{answer}, but without {what}"
     if answer.status == 200:
-        return Level.READY, Reason.SERVER_ERROR, f"{answer}, with 0 tokens"
+        return Level.READY, Reason.SERVER_ERROR, f"{answer}, with 0 {'embeddings' if target.embeds else 'tokens'}"
     reason = Reason.SERVER_ERROR if (answer.status or 0) >= 500 else Reason.NOT_AN_ENGINE
     return Level.READY, reason, str(answer)

@@ -80,7 +80,8 @@ def after_generation(history: History, generation: Generation) -> History:
     if generation.speed is not None or generation.speed_below is not None:
         history = replace(history, measured=generation)
     if generation.proven:
-        words = f"{_count(generation.tokens or 0, 'token')} in {generation.answer.seconds:.2f} s"
+        noun = "embedding" if generation.target.embeds else "token"
+        words = f"{_count(generation.tokens or 0, noun)} in {generation.answer.seconds:.2f} s"
         return replace(
             history,
             proof=Proof(generation.at, words),
@@ -109,7 +110,7 @@ def _after_answer(history: History, target: Target, sample: Sample) -> History:
     """Return the history with a look that brought at least one answer."""
     if _restarted(history.load, sample.load):
         history = History(failures=history.failures, verdict=history.verdict)
-    history = _after_load(history, sample)
+    history = _after_load(history, target, sample)
     if _says_ready(target, sample):
         history = replace(history, ready=True)
     if history.progress_at != sample.at and any(
@@ -128,7 +129,7 @@ def _says_ready(target: Target, sample: Sample) -> bool:
     return healthy and sample.served is not None and target.model in sample.served
 
 
-def _after_load(history: History, sample: Sample) -> History:
+def _after_load(history: History, target: Target, sample: Sample) -> History:
     """Return the history with what the counts of `sample` show to have moved since the last ones."""
     load = sample.load
     if load is None:
@@ -139,16 +140,19 @@ def _after_load(history: History, sample: Sample) -> History:
     history = replace(history, load=load, load_at=sample.at)
     worked = before is not None and _worked(before, load)
     moved = worked or (before is not None and _fewer(before, load))
-    made = _grown(before.generated, load.generated) if before is not None and in_a_row else 0.0
+    made = _made(target, before, load) if before is not None and in_a_row else 0.0
     answered = _grown(before.finished, load.finished) if before is not None and in_a_row else 0.0
     if worked:
         history = replace(history, progress_at=sample.at)
         if history.failed is not None and history.failed.answer.fault is Fault.TIMED_OUT:
             history = replace(history, failed=None, failing_since=None)
     if made or answered:
-        what = _count(int(made), "token") if made else _count(int(answered), "request") + " answered"
+        noun = "token read" if target.embeds else "token"
+        what = _count(int(made), noun) if made else _count(int(answered), "request") + " answered"
         words = f"{what} of its own work within {sample.at - since:.1f} s"
         history = replace(history, proof=Proof(sample.at, words), failed=None, failing_since=None)
+    if load.lacks(target.model):
+        history = replace(history, proof=None)  # what it has proven was with the model in memory
     if not load.in_flight:
         return replace(history, quiet_since=None)
     if moved or history.quiet_since is None:
@@ -183,6 +187,11 @@ def _worked(before: Load, now: Load) -> bool:
     return grown > 0
 
 
+def _made(target: Target, before: Load, now: Load) -> float:
+    """How many tokens show that its work has come to something: those it made, where it embeds those it read."""
+    return _grown(before.prompted, now.prompted) if target.embeds else _grown(before.generated, now.generated)
+
+
 def _fewer(before: Load, now: Load) -> bool:
     """Whether requests left, or the cache changed: it moves. New arrivals alone show nothing.
 
@@ -198,4 +207,6 @@ def _grown(before: float | None, now: float | None) -> float:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    first, _, rest = noun.partition(" ")
+    plural = f"{first}s {rest}".rstrip()
+    return f"{number} {noun}" if number == 1 else f"{number} {plural}"

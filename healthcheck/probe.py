@@ -7,7 +7,7 @@ import asyncio
 import httpx
 
 from .ask import Clock, Request, ask
-from .dialects import find
+from .dialects import find, openai
 from .sample import Fault, Generation, Sample
 from .target import Target
 
@@ -17,6 +17,8 @@ _MODELS_LIMIT = 1024 * 1024
 _METRICS_LIMIT = 2 * 1024 * 1024
 _GENERATION_LIMIT = 1024 * 1024
 
+# What an engine says to a request that its model is not for: it refuses it, has no such path, or cannot do that.
+_OTHERWISE = (400, 404, 501)
 _LEAST = 0.05  # seconds that a second try gets in any case, so that its ending is about the engine
 _SPEED_TOKENS = 16  # enough for a speed, and half a second of work at 30 tokens/s
 
@@ -60,12 +62,14 @@ async def generate(
     clock: Clock,
     timeout: float,  # noqa: ASYNC109 - running out of time is a finding here, not an exception
 ) -> Generation:
-    """Ask for one token within `timeout` seconds, and for a few more if there is a minimum speed to measure.
+    """Ask for one token (or embedding) within `timeout` seconds, and for more if there is a minimum speed to measure.
 
     Return what came, tokens as the engine counts them. For an idle backend only: see `judge.wants_generation`.
     """
     began = clock()
     first = await _generate(client, target, 1, clock=clock, within=timeout)
+    if target.embeds:
+        return first
     lead = first.answer.seconds  # of which the prompt's part comes again
     left = timeout - (first.at - began)
     # So many tokens that running out of time is itself proof of being below the minimum.
@@ -98,16 +102,17 @@ def _speed(more: Generation, lead: float) -> float | None:
 async def _generate(
     client: httpx.AsyncClient, target: Target, count: int, *, clock: Clock, within: float
 ) -> Generation:
-    """Ask for `count` tokens in each way that the dialect knows, until one is not refused with 400."""
+    """Ask for `count` tokens, or for an embedding, in each way that there is, until one is not refused."""
     dialect = find(target.dialect)
     began = clock()
     tokens = None
-    for path, body in dialect.generations(target.model, count):
+    requests = openai.embeddings(target.model) if target.embeds else dialect.generations(target.model, count)
+    for path, body in requests:
         request = Request("POST", path, _GENERATION_LIMIT, body)
         left = began + within - clock()
         answer, content = await ask(client, target, request, clock=clock, within=max(_LEAST, left))
         if answer.ok:
-            tokens = dialect.tokens(content)
-        if answer.status != 400:
+            tokens = openai.embedded(content) if target.embeds else dialect.tokens(content)
+        if answer.status not in (_OTHERWISE if target.embeds else (400,)):
             break
     return Generation(target=target, began=began, at=clock(), answer=answer, tokens=tokens)

@@ -27,6 +27,7 @@ _STATES = {
     Reason.PREFILLING: State.WARNING,
     Reason.LOADING: State.WARNING,
     Reason.UNPROVEN: State.WARNING,
+    Reason.COLD: State.WARNING,
     Reason.AUTH_REQUIRED: State.UNKNOWN,  # alive, but without the right key nobody can tell
 }
 

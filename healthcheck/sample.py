@@ -78,6 +78,8 @@ class Sample:
 class Generation:
     """One generation asked of a backend: `tokens` by the engine's own count (None: it gave none).
 
+    Where it embeds, `tokens` are vectors or scores.
+
     `speed` is tokens/s where a minimum speed is asked for; `speed_below` is the bound that is shown when the time ran
     out first.
     """

@@ -34,13 +34,17 @@ def base_url(text: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
+GENERATE, EMBED = TASKS = ("generate", "embed")
+
+
 @dataclass(frozen=True)
 class Target:
     """One backend, asked directly and never through the proxy.
 
     `model` is the served name that it must list. `key` is a bearer key and never shown. `stall` is the seconds without
     any progress while busy, or without any answer, before it counts as hung. `probe_timeout` bounds one look, seconds.
-    `min_speed` (tokens/s of a generation probe) is what it must reach not to be degraded. Raise FloorError if unusable.
+    `min_speed` (tokens/s of a generation probe) is what it must reach not to be degraded.
+    `task`: generate, or embed where it answers in vectors. Raise FloorError if unusable.
     """
 
     name: str
@@ -51,9 +55,14 @@ class Target:
     stall: float = 120.0
     probe_timeout: float = 2.0
     min_speed: float | None = None
+    task: str = GENERATE
 
     def __post_init__(self) -> None:
         find(self.dialect)
+        if self.task not in TASKS:
+            raise FloorError(f"{self.name}: unknown task {self.task!r}; known: {', '.join(TASKS)}")
+        if self.embeds:
+            object.__setattr__(self, "min_speed", None)  # it makes no tokens
         object.__setattr__(self, "url", base_url(self.url))
         if self.key is not None and not (
             self.key.isascii() and self.key.isprintable() and self.key.strip() == self.key
@@ -65,3 +74,8 @@ class Target:
         for what, value in limits.items():
             if value is not None and not (math.isfinite(value) and value > 0):
                 raise FloorError(f"{self.name}: {what} is {value}; write a number above 0")
+
+    @property
+    def embeds(self) -> bool:
+        """It is asked for an embedding where others are asked for a token."""
+        return self.task == EMBED

@@ -43,6 +43,8 @@ class Reason(StrEnum):
     """Busy, and no token seen lately, within the stall limit. This is not down."""
     UNPROVEN = auto()
     """Ready and idle, but not seen to generate in this life of its process."""
+    COLD = auto()
+    """Ready, and the model is on its disk but not in its memory: whoever asks first waits for the load."""
 
 
 # A restart helps against these alone. 401, a wrong model, loading and slow are repaired elsewhere; an unreachable box

@@ -62,6 +62,7 @@ def load(path: Path, root: Path = paths.ROOT) -> Settings:
         stall=document.number("stall"),
         probe_timeout=PROBE_TIMEOUT,
         min_speed=document.number("min_speed") if document.has("min_speed") else None,
+        task=document.text("task") if document.has("task") else "generate",
     )
     context = document.whole("context") if document.has("context") else None
     return Settings(target, start_time - min(MARGIN, start_time / 10), context)

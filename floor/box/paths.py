@@ -20,6 +20,7 @@ LEAVE_SETTINGS = ETC / "leave.json"
 SECRETS = ETC / "secrets"
 ENGINE_KEY = SECRETS / "engine.key"
 ENGINE_ENV = SECRETS / "engine.env"
+LLAMACPP_ENV = SECRETS / "engine-llamacpp.env"
 ENGINE_KEY_CONF = SECRETS / "engine-key.conf"
 STATUS_KEY = SECRETS / "status.key"
 

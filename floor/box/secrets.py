@@ -56,6 +56,7 @@ def texts(engine: str, status: str) -> dict[Path, str]:
     return {
         paths.ENGINE_KEY: f"{engine}\n",
         paths.ENGINE_ENV: f"VLLM_API_KEY={engine}\n",
+        paths.LLAMACPP_ENV: f"LLAMA_API_KEY={engine}\n",
         paths.ENGINE_KEY_CONF: f'proxy_set_header Authorization "Bearer {engine}";\n',
         paths.STATUS_KEY: f"{status}\n",
     }
@@ -69,6 +70,17 @@ def ensure(
     if not all(_holds(paths.under(root, path), text) for path, text in texts(**keys).items()):
         put(**keys, root=root, owner=owner)
     return keys
+
+
+def complete(root: Path = paths.ROOT, owner: str = "root:root") -> None:
+    """Write what is made from this box's keys and is not there yet: a newer floor makes more of them than an older one.
+
+    What is there stays as it is, to its time of change. Without keys nothing is written.
+    """
+    keys = read(root)
+    for path, text in texts(**keys).items() if keys else ():
+        if not paths.under(root, path).exists():
+            files.write(path, text, mode=0o600, owner=owner, root=root)
 
 
 def _holds(path: Path, text: str) -> bool:

@@ -16,12 +16,17 @@ from floor.config.values import Name, Part
 __all__ = ["Box", "Config", "Copy", "Fabric", "Health", "Model", "Proxy", "ResolvedCopy", "Runtime", "Split"]
 
 
+KEYLESS = ("ollama",)  # engines that ask nobody for a key
+SHARED = ("context", "max_requests")  # options of a model that its copies with another engine take over, too
+
+
 @dataclass(frozen=True)
 class ResolvedCopy:
     """A copy with every option it has, its own or the model's.
 
     `url` is None for a managed copy: it answers on its box's address and `port`. `key` tells whether it wants the
-    engine key. Times are seconds, `cache_memory` bytes. `runtime` is None and `source` empty on an unmanaged box.
+    engine key. Times are seconds, `cache_memory` bytes.
+    `runtime` is None and `source` empty on an unmanaged box. `task` is generate or embed.
     """
 
     backend: str
@@ -42,6 +47,7 @@ class ResolvedCopy:
     request_time: float
     start_time: float
     key: bool
+    task: str = "generate"
     args: dict[str, Any] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
 
@@ -75,31 +81,36 @@ class Config(Part):
         model = self.models[name]
         box = self.boxes[copy.box]
 
+        engine = copy.engine or model.engine
+        # What the model says for its own engine means nothing to another one: other weights, other flags.
+        base = model if engine == model.engine else Model(**{key: getattr(model, key) for key in SHARED})
+
         def own(key: str) -> Any:
             # null in a copy is a choice (the engine's default), not an omission
-            return getattr(copy if key in copy.model_fields_set else model, key)
+            return getattr(copy if key in copy.model_fields_set else base, key)
 
         url = None if box.managed else copy.url or f"http://{hosts.netloc(box.host, copy.port or model.port)}"
-        args = {**model.args, **copy.args}
+        args = {**base.args, **copy.args}
         return ResolvedCopy(
             backend=f"{name}@{copy.box}",
             model=name,
             box=copy.box,
             managed=box.managed,
-            engine=copy.engine or model.engine,
-            source=copy.source or model.source or "",
+            engine=engine,
+            source=copy.source or base.source or "",
             context=own("context"),
             max_requests=own("max_requests"),
-            kv_cache=copy.kv_cache or model.kv_cache,
+            kv_cache=copy.kv_cache or base.kv_cache,
             utilization=own("utilization"),
             cache_memory=own("cache_memory"),
             port=hosts.split_url(url)[1] if url else copy.port or model.port,
             weight=copy.weight,
             url=url,
-            runtime=(copy.runtime or model.runtime) if box.managed else None,
+            runtime=(copy.runtime or base.runtime) if box.managed else None,
             request_time=model.request_time,
             start_time=model.start_time,
-            key=box.managed or copy.key == "engine",
+            key=copy.key == "engine" if not box.managed else engine not in KEYLESS,
+            task=model.task,
             args={flag: value for flag, value in args.items() if value is not None},
-            env={**model.env, **copy.env},
+            env={**base.env, **copy.env},
         )

@@ -23,9 +23,7 @@ from floor.config.values import (
     one_or_more,
 )
 
-Engine = Annotated[
-    Literal["vllm", "llamacpp", "ollama"], Write("vllm (llamacpp or ollama on boxes with managed: false)")
-]
+Engine = Annotated[Literal["vllm", "llamacpp", "ollama"], Write("vllm, llamacpp or ollama")]
 CacheType = Annotated[
     str, Field(pattern=r"^[a-z0-9][a-z0-9_]{0,31}$"), Write("a type that the engine knows, such as auto or fp8")
 ]
@@ -72,19 +70,19 @@ class Runtime(Part):
     options: list[Text] = Field(default_factory=list)
     """docker: more words for `docker run`, such as --shm-size=16g."""
     entrypoint: list[Text] | None = None
-    """docker: words before `serve`, in place of the image's entrypoint. Default: the image's own."""
+    """docker: the engine's program in the image, as a list of words. Default: that of its makers' image."""
     command: Annotated[
         list[Text],
         BeforeValidator(one_or_more),
         WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
     ] = Field(default_factory=list)
-    """native: the engine's program with its whole path, or the list of words before `serve`."""
+    """native: the engine's program with its whole path, or the list of words before its arguments."""
     user: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$"), Write("a user of the box, such as floor")] = (
         "floor"
     )
     """native: the user that the engine runs as."""
     drains: Flag = True
-    """false for releases of the engine that do not know --shutdown-timeout."""
+    """false for releases of vLLM that do not know --shutdown-timeout. Other engines cannot finish what they have."""
 
 
 class Copy(Part):
@@ -95,6 +93,8 @@ class Copy(Part):
     weight: Annotated[int, Field(ge=1, le=1000), Write("a whole number from 1 to 1000")] = 1
     """Its share of the requests, beside the weights of the other copies."""
     engine: Engine | None = None
+    """Where it is another than the model's, source, kv_cache, utilization, cache_memory, runtime, args and env of the
+    model do not count for this copy. Default: the model's."""
     source: Folder | None = None
     context: Count | None = None
     max_requests: Count | None = None
@@ -133,17 +133,20 @@ class Model(Part):
     """A served name."""
 
     engine: Engine = "vllm"
-    """vllm; llamacpp and ollama only for copies on boxes with managed: false."""
+    """vllm, llamacpp (llama.cpp's server) or ollama."""
+    task: Annotated[Literal["generate", "embed"], Write("generate or embed")] = "generate"
+    """generate (answers in words) or embed (a model for embeddings)."""
     source: Folder | None = None
-    """Folder with the weights, on every box that holds a copy. Nothing is fetched while serving. Default: none, where
-    floor starts no copy."""
+    """Folder with the weights, on every box that holds a copy. llamacpp: the .gguf file. ollama: the folder with its
+    models, of which one has the name of this model. Nothing is fetched while serving. Default: none, where floor starts
+    no copy."""
     context: Count | None = None
     """Longest request, in tokens. Default: what the model allows."""
     max_requests: Count | None = 12
     """Requests at once in each copy; null leaves it to the engine. Find it with your own traffic: more is not always
-    faster."""
+    faster. llamacpp: memory for this many times `context` is taken at the start."""
     kv_cache: CacheType = "auto"
-    """Type of the KV cache, such as fp8."""
+    """Type of the KV cache, such as fp8; with llamacpp and ollama q8_0."""
     utilization: Share | None = None
     """Share of the box's memory that the engine takes. Above 0.90 a box with shared memory freezes. Default: the
     engine's."""
@@ -161,7 +164,7 @@ class Model(Part):
     """How the engine is started. Default: none, where floor starts no copy."""
     args: Args = Field(default_factory=dict)
     """More flags of the engine, without dashes. true is a bare flag, false its --no- form, a mapping JSON, a list
-    several values."""
+    several values. Ollama has none."""
     env: Env = Field(default_factory=dict)
     """Environment of the engine. No secrets: this file is copied to every box."""
     replicas: list[Annotated[Copy, Says("the name of a box, or {box: NAME, …}"), BeforeValidator(_copy)]] = Field(

@@ -13,11 +13,15 @@ from floor.config.model import Health, ResolvedCopy, Runtime
 from floor.desired.nginx import DESCRIPTORS
 from floor.desired.state import File, Kind, Launch, Unit
 from floor.desired.times import GPU_SECONDS, RESTART_BURST, RESTART_SECONDS, Times, times
-from floor.engines import docker, environment, vllm
+from floor.engines import docker, environment
+from floor.engines.known import ENGINES
+from floor.engines.serve import GENERATE, Serve
 from floor.errors import ConfigError
 from floor.render import template
 
 GREP = "/usr/bin/grep"
+# Where an engine's unit finds its key; Ollama has none.
+SECRETS = {"vllm": paths.ENGINE_ENV, "llamacpp": paths.LLAMACPP_ENV, "ollama": None}
 # Short of memory, the kernel takes the process with the highest of these (-1000 to 1000, default 0) first.
 OOM_SCORE = 500
 # The one shell in a unit; no words of a config are in it. A start without the card would run on the CPU, green and 50
@@ -46,7 +50,8 @@ def copy(resolved: ResolvedCopy, ip: str, mode: str, health: Health) -> tuple[Un
     if runtime is None:
         raise ConfigError([f"{resolved.backend}: there is no runtime; write how the engine is started"])
     name = unit_name(resolved.model)
-    when = times(resolved.request_time, resolved.start_time, drains=runtime.drains)
+    drains = runtime.drains and ENGINES[resolved.engine].drains
+    when = times(resolved.request_time, resolved.start_time, drains=drains)
     try:
         made = (
             _docker(resolved, runtime, ip, when) if runtime.kind == "docker" else _native(resolved, runtime, ip, when)
@@ -81,11 +86,13 @@ def settings(resolved: ResolvedCopy, ip: str, health: Health) -> str:
         "stall": health.stall,
         "min_speed": health.min_speed,
     }
+    if resolved.task != GENERATE:
+        found["task"] = resolved.task
     return json.dumps(found, indent=1, sort_keys=True) + "\n"
 
 
-def _arguments(resolved: ResolvedCopy, ip: str, when: Times) -> list[str]:
-    serve = vllm.Serve(
+def _serve(resolved: ResolvedCopy, ip: str, when: Times) -> Serve:
+    return Serve(
         source=resolved.source,
         name=resolved.model,
         host=ip,
@@ -96,28 +103,31 @@ def _arguments(resolved: ResolvedCopy, ip: str, when: Times) -> list[str]:
         utilization=resolved.utilization,
         cache_memory=resolved.cache_memory,
         drain=when.drain or None,
+        start=resolved.start_time,
+        task=resolved.task,
         args=resolved.args,
     )
-    return vllm.arguments(serve)
 
 
 def _native(resolved: ResolvedCopy, runtime: Runtime, ip: str, when: Times) -> _Made:
-    program = runtime.command[0]
-    env = environment.native(program, _cache(resolved.model), resolved.env)
-    return _Made(Launch((*runtime.command, *_arguments(resolved, ip, when)), env), (GPU_WAIT_NATIVE,))
+    engine, serve = ENGINES[resolved.engine], _serve(resolved, ip, when)
+    variables = engine.environment(serve, _cache(resolved.model))
+    env = environment.native(runtime.command[0], variables, resolved.env)
+    return _Made(Launch((*runtime.command, *engine.arguments(serve)), env), (GPU_WAIT_NATIVE,))
 
 
 def _docker(resolved: ResolvedCopy, runtime: Runtime, ip: str, when: Times) -> _Made:
     name, cache = PurePosixPath(unit_name(resolved.model)).stem, _cache(resolved.model)
+    engine, serve = ENGINES[resolved.engine], _serve(resolved, ip, when)
     container = docker.Container(
         name=name,
         image=runtime.image,
-        words=_arguments(resolved, ip, when),
-        entrypoint=runtime.entrypoint or docker.ENTRYPOINT,
+        words=engine.arguments(serve),
+        entrypoint=runtime.entrypoint or engine.entrypoint,
         gpus=runtime.gpus,
-        volumes=[f"{cache}:{cache}", *docker.mounts(resolved.source, runtime.volumes)],
-        env=environment.container(cache, resolved.env),
-        secrets=["VLLM_API_KEY"],
+        volumes=[f"{cache}:{cache}", *docker.mounts(engine.folder(resolved.source), runtime.volumes)],
+        env={**engine.environment(serve, cache), **resolved.env},
+        secrets=[engine.key] if engine.key else [],
         options=[f"--oom-score-adj={OOM_SCORE}", *runtime.options],
     )
     launch = Launch(tuple(docker.run(container)), image=runtime.image)
@@ -151,7 +161,7 @@ def _unit(resolved: ResolvedCopy, runtime: Runtime, made: _Made, when: Times, mo
         descriptors=DESCRIPTORS,
         oom=OOM_SCORE,
         cache=f"floor/{resolved.model}",
-        secrets=paths.ENGINE_ENV,
+        secrets=SECRETS[resolved.engine],
     )
 
 

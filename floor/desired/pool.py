@@ -12,6 +12,7 @@ from floor.config.model import Config
 from floor.config.proxy import IDLE_TIME
 from floor.desired.copies import unit_name
 from floor.desired.front import Backend, Front
+from floor.engines.serve import GENERATE
 
 # Idle connections that a worker of nginx keeps open to the engines of a model: more than run in a copy at once.
 KEEPALIVE = 32
@@ -54,4 +55,5 @@ def _backend(config: Config, backend: Backend) -> dict[str, Any]:
         "key": copy.key,
         "stall": config.health.stall,
         "min_speed": config.health.min_speed,
+        **({} if copy.task == GENERATE else {"task": copy.task}),
     }

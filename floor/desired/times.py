@@ -39,5 +39,7 @@ def times(request_time: float, start_time: float, *, drains: bool) -> Times:
     drain = request + 10 if drains else 0
     docker_stop = drain + STOP_SECONDS
     start = math.ceil(start_time) + GPU_SECONDS + 60
+    # systemd gives each command of a stop this time; one of them waits for the copy's requests where it cannot itself.
+    stop = max(docker_stop, request + 10) + STOP_SECONDS
     limit = RESTART_BURST * (start + RESTART_SECONDS) + 60
-    return Times(float(request_time), drain, docker_stop, docker_stop + STOP_SECONDS, start, limit)
+    return Times(float(request_time), drain, docker_stop, stop, start, limit)

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 DOCKER = "/usr/bin/docker"
-ENTRYPOINT = ("vllm",)  # what images of vLLM have on their PATH, whatever their own entrypoint is
 
 
 @dataclass(frozen=True)
@@ -15,13 +14,13 @@ class Container:
     """One container. `volumes` are HOST:INSIDE[:ro], `env` its variables, `secrets` names of variables that the client
     takes from its own environment, `options` more words for `docker run`, `gpus` what --gpus takes or None.
 
-    `words` stand behind the entrypoint; `entrypoint` replaces the image's own.
+    `words` stand behind the `entrypoint`, which replaces the image's own.
     """
 
     name: str
     image: str
     words: Sequence[str]
-    entrypoint: Sequence[str] = ENTRYPOINT
+    entrypoint: Sequence[str]
     gpus: str | None = None
     volumes: Sequence[str] = ()
     env: Mapping[str, str] = field(default_factory=dict)

@@ -29,15 +29,15 @@ def caches(folder: str) -> dict[str, str]:
     }
 
 
-def native(program: str, folder: str, own: Mapping[str, str]) -> dict[str, str]:
-    """Given an engine's program, its cache folder and its own variables, return all that a native unit sets.
+def vllm(folder: str) -> dict[str, str]:
+    """Given a folder that outlives restarts, return what vLLM finds in its environment."""
+    return {**offline(), **caches(folder)}
+
+
+def native(program: str, engine: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+    """Given a program, its engine's variables and the file's own, return all that a native unit sets.
 
     The program's folder leads the PATH: a virtual environment holds the tools (ninja) that its engine calls.
     """
     path = f"{PurePosixPath(program).parent}:{SYSTEM_PATH}"
-    return {"PATH": path, **offline(), **caches(folder), **own}
-
-
-def container(folder: str, own: Mapping[str, str]) -> dict[str, str]:
-    """Given the cache folder as the container sees it and the engine's own variables, return all that it sets."""
-    return {**offline(), **caches(folder), **own}
+    return {"PATH": path, **engine, **own}

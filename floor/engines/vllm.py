@@ -5,33 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from floor.engines.serve import EMBED, Serve
 
 # Not asked of the config: probes come twice a second and would fill the journal (vllm#29023); nginx logs requests.
 DEFAULTS: Mapping[str, Any] = {"disable-uvicorn-access-log": True}
-
-
-@dataclass(frozen=True)
-class Serve:
-    """One server. `host` is an IP literal without brackets or a name, `cache_memory` bytes, `drain` seconds.
-
-    None leaves the choice to vLLM; a `drain` of None is for releases without --shutdown-timeout. `args` are further
-    flags without dashes: True for the bare flag, False for its --no- form, a mapping becomes JSON, a list several
-    words.
-    """
-
-    source: str
-    name: str
-    host: str
-    port: int
-    context: int | None = None
-    max_requests: int | None = None
-    kv_cache: str = "auto"
-    utilization: float | None = None
-    cache_memory: int | None = None
-    drain: float | None = None
-    args: Mapping[str, Any] = field(default_factory=dict)
+# Since 0.10.1; older releases say --task embed (docs.vllm.ai, models/pooling_models).
+_EMBEDS: Mapping[str, Any] = {"runner": "pooling"}
 
 
 def arguments(serve: Serve) -> list[str]:
@@ -54,7 +35,8 @@ def arguments(serve: Serve) -> list[str]:
     for name, value in own.items():
         words += [] if value is None else flag(name, value)
     # Sorted: the order of the lines in a file must not restart an engine.
-    for name, value in sorted({**DEFAULTS, **serve.args}.items()):
+    embeds = _EMBEDS if serve.task == EMBED and not {"task", "runner"} & set(serve.args) else {}
+    for name, value in sorted({**DEFAULTS, **embeds, **serve.args}.items()):
         words += flag(name, value)
     return words
 
@@ -67,16 +49,17 @@ def flag(name: str, value: Any) -> list[str]:
         # argparse's BooleanOptionalAction, which all of vLLM's switches are
         return [f"--no-{name}"]
     if isinstance(value, list | tuple):
-        words = [_word(name, item) for item in value]
+        words = [plain(name, item) for item in value]
         if not words or any(word.startswith("-") for word in words):
             raise ValueError(f"--{name}: a list needs values, and none that begins with a dash, found {value!r}")
         return [f"--{name}", *words]
-    word = _word(name, value)
+    word = plain(name, value)
     # A value that begins with a dash would be read as the next flag.
     return [f"--{name}={word}"] if word.startswith("-") else [f"--{name}", word]
 
 
-def _word(name: str, value: Any) -> str:
+def plain(name: str, value: Any) -> str:
+    """Given a flag and a value for it, return the value as one word; a mapping as JSON. Raises ValueError."""
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping | list | tuple):

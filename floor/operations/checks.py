@@ -45,6 +45,7 @@ def check_params(site: Site, copy: ResolvedCopy) -> dict[str, Any]:
         "url": copy.url or f"http://{netloc(site.resolve(host) or host, copy.port)}",
         "model": copy.model,
         "dialect": copy.engine,
+        "task": copy.task,
         "key": copy.key,
         "stall": config.health.stall,
         "min_speed": config.health.min_speed,

@@ -142,6 +142,7 @@ def check_params(settings: str | None) -> dict[str, Any]:
     try:
         found = json.loads(settings) if settings else {}
         asked = {key: found[key] for key in ("backend", "url", "model", "dialect")}
-        return {**asked, "key": found["key_file"] is not None}
+        task = {"task": found["task"]} if "task" in found else {}
+        return {**asked, **task, "key": found["key_file"] is not None}
     except (ValueError, KeyError, TypeError):
         return {}

@@ -35,6 +35,7 @@ class Backend:
     key: bool
     stall: float
     min_speed: float | None
+    task: str = "generate"
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,7 @@ def _backend(document: Document) -> Backend:
         key=document.flag("key"),
         stall=document.number("stall"),
         min_speed=document.number("min_speed") if document.has("min_speed") else None,
+        task=document.text("task") if document.has("task") else "generate",
     )
 
 

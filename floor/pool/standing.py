@@ -29,7 +29,7 @@ class Standing(Enum):
     HOLD = auto()
     """Not enough is known to move it: a member stays, others wait."""
     WEAK = auto()
-    """Stalled beyond its limit, or without its GPU: out, unless no member that serves would be left."""
+    """Stalled, without its GPU or without the model in memory: out, unless no member that serves would be left."""
     GONE = auto()
     """It cannot serve: out at once, the last one too."""
     DRAINED = auto()
@@ -46,7 +46,7 @@ class Finding:
 
 
 _GONE = frozenset({Reason.REFUSED, Reason.WRONG_MODEL, Reason.NOT_AN_ENGINE, Reason.AUTH_REQUIRED, Reason.LOADING})
-_WEAK = frozenset({Reason.HUNG, Reason.DEGRADED})
+_WEAK = frozenset({Reason.HUNG, Reason.DEGRADED, Reason.COLD})
 
 
 def stand(memory: Memory, seen: Seen, now: float) -> Finding:

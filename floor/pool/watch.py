@@ -90,7 +90,11 @@ class BackendWatch:
             self._generation = asyncio.create_task(self._generate())
 
     async def _generate(self) -> None:
-        generation = await generate(self._client, self._target, clock=self._clock, timeout=GENERATION_TIMEOUT)
+        load = self._history.load
+        # One that loads its model when it is asked for it and does not tell how busy it is may need a load, a queue.
+        patient = load is not None and load.resident is not None
+        within = max(GENERATION_TIMEOUT, self._target.stall) if patient else GENERATION_TIMEOUT
+        generation = await generate(self._client, self._target, clock=self._clock, timeout=within)
         self._generation = None
         self._history, verdict = with_generation(self._history, generation)
         self._take(verdict)

@@ -83,6 +83,7 @@ class Watches:
                 stall=backend.stall,
                 probe_timeout=PROBE_TIMEOUT,
                 min_speed=backend.min_speed,
+                task=backend.task,
             )
         except FloorError as error:
             return Unaskable(backend.name, backend.url, str(error), self._clock())

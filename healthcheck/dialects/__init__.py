@@ -6,9 +6,15 @@ from floor.errors import FloorError
 
 from .dialect import Dialect
 from .llamacpp import LLAMACPP
+from .ollama import OLLAMA
 from .vllm import VLLM
 
-_KNOWN: dict[str, Dialect] = {VLLM.name: VLLM, LLAMACPP.name: LLAMACPP}
+_KNOWN: dict[str, Dialect] = {dialect.name: dialect for dialect in (VLLM, LLAMACPP, OLLAMA)}
+
+
+def names() -> tuple[str, ...]:
+    """The names of all dialects."""
+    return tuple(_KNOWN)
 
 
 def find(name: str) -> Dialect:
@@ -19,4 +25,4 @@ def find(name: str) -> Dialect:
         raise FloorError(f"unknown dialect {name!r}; known: {', '.join(sorted(_KNOWN))}") from None
 
 
-__all__ = ["Dialect", "find"]
+__all__ = ["Dialect", "find", "names"]

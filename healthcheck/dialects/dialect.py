@@ -23,7 +23,7 @@ class Dialect:
     served: Callable[[bytes], tuple[str, ...] | None]
     """The names in a model list."""
     load: Callable[[bytes], Load | None]
-    """The counts on a metrics page."""
+    """The counts on a metrics page, or on what the engine has in its place."""
     tokens: Callable[[bytes], int | None]
     """The engine's own count of the tokens that an answer generated."""
     loading: Callable[[int, bytes], bool]

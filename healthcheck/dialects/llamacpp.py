@@ -22,7 +22,7 @@ _FAMILIES = {
 def load(body: bytes) -> Load | None:
     """Given a metrics page, return its counts; None if it has no metric of llama.cpp's."""
     found = read(body, _FAMILIES)
-    return Load(**found) if found else None
+    return Load(**found) if found else None  # type: ignore[arg-type]  # numbers, by the names of their fields
 
 
 LLAMACPP = Dialect(

@@ -54,6 +54,25 @@ def generations(model: str, count: int) -> tuple[tuple[str, Mapping[str, Any]], 
     )
 
 
+def embeddings(model: str) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+    """Given the served name of a model for embeddings, return the requests to try in turn: one that orders texts by a
+    question may refuse the first."""
+    return (
+        ("/v1/embeddings", {"model": model, "input": "Hi"}),
+        ("/v1/rerank", {"model": model, "query": "Hi", "documents": ["Hi"]}),
+    )
+
+
+def embedded(body: bytes) -> int | None:
+    """Given the answer to one of `embeddings`, return how many vectors or scores it holds; None if it is none."""
+    document = _object(body)
+    data, results = document.get("data"), document.get("results")
+    if isinstance(data, list):
+        vectors = [entry.get("embedding") for entry in data if isinstance(entry, dict)]
+        return sum(1 for vector in vectors if isinstance(vector, list | str) and vector)
+    return len(results) if isinstance(results, list) else None
+
+
 def _object(body: bytes) -> dict[str, Any]:
     """Given any bytes, return the JSON object in them, an empty one if there is none."""
     try:

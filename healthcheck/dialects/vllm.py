@@ -29,7 +29,7 @@ def load(body: bytes) -> Load | None:
     found = read(body, _FAMILIES)
     if not found.keys() - {"started"}:
         return None
-    return Load(**found)
+    return Load(**found)  # type: ignore[arg-type]  # numbers, by the names of their fields
 
 
 def loading(status: int, body: bytes) -> bool:

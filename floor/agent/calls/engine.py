@@ -11,7 +11,7 @@ from floor.errors import FloorError
 
 
 def check(call: Call) -> dict[str, Any]:
-    """{backend, url, model, dialect, key, stall, min_speed, timeout} → the verdict as JSON."""
+    """{backend, url, model, dialect, task, key, stall, min_speed, timeout} → the verdict as JSON."""
     from floor.healthcheck.check import check as ask
     from floor.healthcheck.client import make_client
     from floor.healthcheck.report import document
@@ -80,6 +80,7 @@ def _target(call: Call) -> Any:
         key=_key(call) if params.flag("key") else None,
         stall=params.number("stall", 120.0),
         min_speed=params.number("min_speed", 0.0) or None,
+        task=params.maybe_text("task") or "generate",
     )
 
 

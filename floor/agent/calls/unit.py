@@ -6,7 +6,8 @@ import re
 from typing import Any
 
 from floor.agent.call import Call
-from floor.box import containers, leaving, paths, processes, systemctl
+from floor.box import containers, leaving, paths, processes, secrets, systemctl
+from floor.box.locked import mine
 from floor.box.units import UnitFacts
 from floor.errors import UsageError
 
@@ -38,6 +39,7 @@ def _begin(call: Call, verb: str) -> dict[str, Any]:
     name = _name(call)
     with call.work():
         before = systemctl.show([name], call.run)[name]
+        secrets.complete(call.root, mine())
         if before.active == "failed":
             systemctl.do(["reset-failed", "--", name], call.run)
         systemctl.do([verb, "--no-block", "--", name], call.run)

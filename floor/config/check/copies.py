@@ -9,6 +9,16 @@ from floor.config.check import parts
 from floor.config.model import Config
 from floor.config.problem import Problem
 
+_SOURCES = {
+    "vllm": "the folder with the weights, such as /models/flagship",
+    "llamacpp": "the model's .gguf file, such as /models/small.gguf",
+    "ollama": "the folder of Ollama's models, such as /models/ollama",
+}
+_PROGRAMS = {
+    "vllm": "/opt/vllm/bin/vllm",
+    "llamacpp": "/opt/llama.cpp/llama-server",
+    "ollama": "/usr/local/bin/ollama",
+}
 _STARTING = ("source", "max_requests", "kv_cache", "utilization", "cache_memory", "runtime", "args", "env")
 _MODELS_STARTING = ("source", "kv_cache", "utilization", "cache_memory", "runtime", "args", "env")
 
@@ -56,24 +66,16 @@ def _managed(placed: parts.Placed) -> Iterator[Problem]:
         if key in placed.copy.model_fields_set:
             write = f"nothing here (floor itself sets the {key} of a copy that it starts)"
             yield Problem((*placed.path, key), write)
-    if placed.resolved.engine != "vllm":
-        write = "vllm, or managed: false for the box: starting this engine is not supported yet"
-        yield Problem(placed.where("engine"), write)
+    engine = placed.resolved.engine
     if not placed.resolved.source:
-        yield Problem(
-            ("models", placed.name, "source"), "the folder with the weights, such as /models/flagship", "nothing"
-        )
+        yield Problem(placed.lacking("source"), _SOURCES[engine], "nothing")
     if placed.resolved.runtime is None:
-        write = (
-            "how the engine is started, such as {kind: docker, image: …} or {kind: native, command: /opt/vllm/bin/vllm}"
-        )
-        yield Problem(("models", placed.name, "runtime"), write, "nothing")
+        program = f"{{kind: native, command: {_PROGRAMS[engine]}}}"
+        write = f"how the engine is started, such as {{kind: docker, image: …}} or {program}"
+        yield Problem(placed.lacking("runtime"), write, "nothing")
 
 
 def _unmanaged(placed: parts.Placed) -> Iterator[Problem]:
-    if placed.resolved.engine == "ollama":
-        write = "vllm or llamacpp: floor cannot check Ollama yet, and keeps what it cannot check out of the pool"
-        yield Problem(placed.where("engine"), write, warning=True)
     for key in _STARTING:
         if key in placed.copy.model_fields_set:
             yield Problem(

@@ -22,17 +22,18 @@ def check(config: Config) -> Iterator[Problem]:
     """Given a configuration, yield what is wrong with its args and env."""
     for name, model in config.models.items():
         path: KeyPath = ("models", name)
-        yield from _args(model.args, (*path, "args"), removes=False)
-        yield from _env(model.env, (*path, "env"))
+        yield from _args(model.args, model.engine, (*path, "args"), removes=False)
+        yield from _env(model.env, model.engine, (*path, "env"))
         for index, copy in enumerate(model.replicas):
-            yield from _args(copy.args, (*path, "replicas", index, "args"), removes=True)
-            yield from _env(copy.env, (*path, "replicas", index, "env"))
+            engine = copy.engine or model.engine
+            yield from _args(copy.args, engine, (*path, "replicas", index, "args"), removes=True)
+            yield from _env(copy.env, engine, (*path, "replicas", index, "env"))
 
 
-def _args(args: Mapping[str, Any], path: KeyPath, *, removes: bool) -> Iterator[Problem]:
+def _args(args: Mapping[str, Any], engine: str, path: KeyPath, *, removes: bool) -> Iterator[Problem]:
     for flag, value in args.items():
         where = (*path, flag)
-        if instead := flags.taken(flag):
+        if instead := flags.taken(flag, engine):
             yield Problem(where, instead, f"the flag {flag}")
         elif _SECRET_FLAG.search(flag.lower()) or _secret(value):
             yield Problem(where, _NO_SECRETS, "a secret")
@@ -42,11 +43,11 @@ def _args(args: Mapping[str, Any], path: KeyPath, *, removes: bool) -> Iterator[
             yield Problem(where, "a value, several values or a mapping")
 
 
-def _env(env: Mapping[str, str], path: KeyPath) -> Iterator[Problem]:
+def _env(env: Mapping[str, str], engine: str, path: KeyPath) -> Iterator[Problem]:
     for name, value in env.items():
         where = (*path, name)
-        if why := flags.VARIABLES.get(name):
-            yield Problem(where, f"nothing here ({why})", name)
+        if instead := flags.variable(name, engine):
+            yield Problem(where, instead, name)
         elif name.startswith("FLOOR_"):
             yield Problem(where, "another name: those with FLOOR_ are floor's own", name)
         elif _SECRET_NAME.search(name.upper()) or _secret(value):

@@ -15,7 +15,7 @@ _ALL = "all"
 
 def check(config: Config) -> Iterator[Problem]:
     """Given a configuration, yield shares that cannot be had, and warn of those that leave a box too little."""
-    copies = [placed for placed in parts.copies(config) if placed.box.managed]
+    copies = [one for one in parts.copies(config) if one.box.managed and one.resolved.engine == "vllm"]
     for box in config.boxes:
         yield from _sum(box, [placed for placed in copies if placed.copy.box == box])
     # copies that have their share from the model are told of once

@@ -25,6 +25,10 @@ class Placed:
         """Given an option that a copy shares with its model, return the path of the one that counts."""
         return (*self.path, key) if key in self.copy.model_fields_set else ("models", self.name, key)
 
+    def lacking(self, key: str) -> KeyPath:
+        """Given an option that nobody wrote, return where it belongs: a copy with another engine has its own."""
+        return (*self.path, key) if self.resolved.engine != self.model.engine else ("models", self.name, key)
+
 
 def copies(config: Config) -> Iterator[Placed]:
     """Given a configuration, yield each copy whose box is known, one for each box."""

@@ -33,6 +33,7 @@ def test_every_file_has_its_form_and_is_for_root_alone(root: Path, me: str) -> N
     assert {path.name: path.read_text() for path in folder.iterdir()} == {
         "engine.key": f"{ENGINE}\n",
         "engine.env": f"VLLM_API_KEY={ENGINE}\n",
+        "engine-llamacpp.env": f"LLAMA_API_KEY={ENGINE}\n",
         "engine-key.conf": f'proxy_set_header Authorization "Bearer {ENGINE}";\n',
         "status.key": f"{STATUS}\n",
     }
@@ -90,3 +91,19 @@ def test_boxes_compare_their_keys_by_a_fingerprint() -> None:
     expected = hashlib.sha256(f"{ENGINE}\n{STATUS}".encode()).hexdigest()[:16]
     assert secrets.fingerprint({"engine": ENGINE, "status": STATUS}) == expected
     assert secrets.fingerprint(None) is None
+
+
+def test_what_an_older_floor_did_not_make_is_added_and_the_rest_is_not_touched(root: Path, me: str) -> None:
+    secrets.put(ENGINE, STATUS, root, me)
+    folder = root / "etc/floor/secrets"
+    (folder / "engine-llamacpp.env").unlink()
+    before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    secrets.complete(root, me)
+    assert (folder / "engine-llamacpp.env").read_text() == f"LLAMA_API_KEY={ENGINE}\n"
+    assert stat.S_IMODE((folder / "engine-llamacpp.env").stat().st_mode) == 0o600
+    assert {name: (folder / name).stat().st_mtime_ns for name in before} == before
+
+
+def test_without_keys_nothing_is_made_from_them(root: Path, me: str) -> None:
+    secrets.complete(root, me)
+    assert not (root / "etc/floor/secrets").exists()

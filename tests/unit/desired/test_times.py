@@ -17,9 +17,10 @@ def test_systemd_waits_longer_than_docker_than_the_engine_than_the_proxy(request
 
 
 @given(SECONDS, SECONDS)
-def test_an_engine_that_cannot_drain_is_stopped_soon(request: float, start: float) -> None:
+def test_an_engine_that_cannot_drain_ends_soon_and_systemd_waits_for_its_requests(request: float, start: float) -> None:
     found = times(request, start, drains=False)
-    assert (found.drain, found.docker_stop, found.stop) == (0, 30, 60)
+    assert (found.drain, found.docker_stop) == (0, 30)
+    assert found.stop > max(request, found.docker_stop)
 
 
 @given(SECONDS, SECONDS, st.booleans())

@@ -7,7 +7,7 @@ import pytest
 
 from floor.engines.docker import Container, mounts, remove, run, stop
 
-PLAIN = Container("floor-copy-flagship", "registry.example/vllm:1", ["serve", "/models/flagship"])
+PLAIN = Container("floor-copy-flagship", "registry.example/vllm:1", ["serve", "/models/flagship"], ["vllm"])
 
 
 def _flag(words: list[str], name: str) -> list[str]:

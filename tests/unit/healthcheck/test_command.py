@@ -146,7 +146,7 @@ def test_usage_errors_are_unknown_and_not_critical(
     ("argv", "message"),
     [
         (["flagship"], "'flagship': not an engine's address; write http://HOST:PORT"),
-        ([URL, "--dialect", "tgi"], "unknown dialect 'tgi'; known: llamacpp, vllm"),
+        ([URL, "--dialect", "tgi"], "unknown dialect 'tgi'; known: llamacpp, ollama, vllm"),
         ([URL, "--min-speed", "nan"], "engine: min_speed is nan; write a number above 0"),
     ],
 )

@@ -25,7 +25,7 @@ def body(path: str) -> bytes:
 def test_an_unknown_dialect_names_the_known_ones() -> None:
     with pytest.raises(FloorError) as caught:
         find("tgi")
-    assert str(caught.value) == "unknown dialect 'tgi'; known: llamacpp, vllm"
+    assert str(caught.value) == "unknown dialect 'tgi'; known: llamacpp, ollama, vllm"
 
 
 def test_model_lists_of_real_engines() -> None:

@@ -38,7 +38,7 @@ def test_the_line_of_another_names_the_reason() -> None:
 
 STATES = {
     State.OK: [Reason.OK],
-    State.WARNING: [Reason.SLOW, Reason.DEGRADED, Reason.PREFILLING, Reason.LOADING, Reason.UNPROVEN],
+    State.WARNING: [Reason.SLOW, Reason.DEGRADED, Reason.PREFILLING, Reason.LOADING, Reason.UNPROVEN, Reason.COLD],
     State.CRITICAL: [
         Reason.REFUSED,
         Reason.UNREACHABLE,
@@ -93,6 +93,7 @@ NEVER = {
     Reason.NOT_AN_ENGINE,
     Reason.PREFILLING,
     Reason.UNPROVEN,
+    Reason.COLD,
 }
 
 

@@ -81,5 +81,14 @@ def test_limits_are_above_zero(what: str, value: float) -> None:
 
 
 def test_an_unknown_dialect_is_refused_at_once() -> None:
-    with pytest.raises(FloorError, match="unknown dialect 'ollama'; known: llamacpp, vllm"):
-        target(dialect="ollama")
+    with pytest.raises(FloorError, match="unknown dialect 'tgi'; known: llamacpp, ollama, vllm"):
+        target(dialect="tgi")
+
+
+def test_an_unknown_task_is_refused_at_once() -> None:
+    with pytest.raises(FloorError, match="unknown task 'chat'; known: generate, embed"):
+        target(task="chat")
+
+
+def test_no_speed_is_asked_of_what_makes_no_tokens() -> None:
+    assert target(task="embed", min_speed=5.0).min_speed is None
