@@ -10,6 +10,7 @@ from floor.agent.call import Call
 from floor.errors import UsageError
 
 CALLS = {
+    "box": ("reboot", "back"),
     "config": ("put",),
     "drain": ("add", "remove"),
     "engine": ("check", "idle"),

@@ -1,11 +1,13 @@
 """Whose turn it is on this box, decided from the record alone: no clock and no file is touched here.
 
-The record: {epoch, verb, target, config, by: {user, host, pid, started}, state, until: {boot, monotonic}, lease}.
+The record: {epoch, verb, target, config, by: {user, host, pid, started}, state, until: {boot, monotonic}, lease}, and
+`reboots`, the boot that the holder has ended.
 `until` is a lease on this box's own boot id and monotonic clock; times are never compared between boxes.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,6 +16,7 @@ from typing import Any
 from floor.errors import BusyError, RefusedError
 
 LEASE = 90.0  # seconds; each call of the holder renews it
+AFTER_BOOT = 180.0  # seconds from a boot that the holder asked for, in which it must reach the box again
 LIVE = "live"
 ENDS = ("done", "failed", "aborted", "interrupted")
 
@@ -30,18 +33,29 @@ class HeldError(BusyError):
 
 @dataclass(frozen=True)
 class Now:
-    """This box's clock: which boot it is, and the seconds that its monotonic clock shows."""
+    """This box's clock: which boot it is, the seconds that its monotonic clock shows, and for how many it is up."""
 
     boot: str
     monotonic: float
+    up: float = math.inf
 
 
 def live(record: Mapping[str, Any] | None, now: Now) -> bool:
-    """Whether the record is held: not ended, of this boot, and its lease has not run out."""
+    """Whether the record is held: not ended, of this boot, and its lease has not run out.
+
+    A boot that the holder itself asked for ends no lease: it has some time to come back, counted from that boot.
+    """
     if record is None or record["state"] != LIVE:
         return False
     until = record["until"]
-    return bool(until["boot"] == now.boot and now.monotonic < until["monotonic"])
+    if until["boot"] != now.boot:
+        return bool(record.get("reboots") == until["boot"] and now.up < AFTER_BOOT)
+    return bool(now.monotonic < until["monotonic"])
+
+
+def rebooting(record: Mapping[str, Any], now: Now) -> Record:
+    """Given a held record, return it with the word that its holder reboots this box now."""
+    return {**record, "reboots": now.boot}
 
 
 def take(record: Mapping[str, Any] | None, wanted: Mapping[str, Any], now: Now) -> Record:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from floor.box import files, lease, paths
+from floor.box import alive, files, lease, paths
 from floor.box.lease import HeldError, Now, Record
 from floor.box.locked import mine
 from floor.errors import FloorError
@@ -25,7 +26,16 @@ class StuckError(FloorError):
 
 def now() -> Now:
     """This box's boot id and its monotonic clock, as the services read them too."""
-    return Now(Path("/proc/sys/kernel/random/boot_id").read_text().strip(), time.monotonic())
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return Now(boot, time.monotonic(), _up())
+
+
+def _up() -> float:
+    """Seconds since the first process of this machine began, which in a container is not the kernel's boot."""
+    began = alive.began(1)
+    if began is None:
+        return math.inf
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - int(began) / os.sysconf("SC_CLK_TCK")
 
 
 class Operation:
@@ -75,6 +85,12 @@ class Operation:
         """Run the lease of the holder from now. Raises as `lease.held` does."""
         with self._locked(paths.LOCK, fcntl.LOCK_EX):
             return self._renew(epoch)
+
+    def reboots(self, epoch: int) -> Record:
+        """Note that the holder reboots this box now, so that it still holds it afterwards. Raises as `renew` does."""
+        with self._locked(paths.LOCK, fcntl.LOCK_EX):
+            now = self._clock()
+            return self._write(lease.rebooting(lease.renewed(lease.held(self._bare(), epoch, now), now), now))
 
     def release(self, epoch: int, state: str) -> Record:
         """End the holder's operation as `state`. Raises as `lease.held` and `lease.ended` do."""

@@ -56,6 +56,7 @@ app.command("schema", rich_help_panel=START)(project.schema)
 
 app.command("deploy", rich_help_panel=CHANGE)(change.deploy)
 app.command("restart", rich_help_panel=CHANGE)(change.restart)
+app.command("reboot", rich_help_panel=CHANGE)(change.reboot)
 app.command("drain", rich_help_panel=CHANGE)(pools.drain)
 app.command("undrain", rich_help_panel=CHANGE)(pools.undrain)
 app.command("remove", rich_help_panel=CHANGE)(boxes.remove)

@@ -1,4 +1,4 @@
-"""`floor deploy` and `floor restart`."""
+"""`floor deploy`, `floor restart` and `floor reboot`."""
 
 from __future__ import annotations
 
@@ -57,6 +57,27 @@ def restart(
     site, screen = open_site(config), Screen(beside=as_json)
     try:
         outcome = run(site, backends or [], screen.say, screen.progress, dry_run=dry_run, force=force)
+    finally:
+        screen.clear()
+    _finish(outcome, dry_run=dry_run, as_json=as_json)
+
+
+def reboot(
+    boxes: Annotated[list[str], typer.Argument(help="Boxes; they go in the order of floor.yaml.")],
+    config: ConfigPath = DEFAULT,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+    force: Force = False,
+) -> None:
+    """Reboot boxes one at a time, each after what the one before holds serves again.
+
+    Refuses to take the last serving copy of a model, or the only proxy, unless --force accepts the outage.
+    """
+    from floor.operations.reboot import reboot as run
+
+    site, screen = open_site(config), Screen(beside=as_json)
+    try:
+        outcome = run(site, boxes, screen.say, screen.progress, dry_run=dry_run, force=force)
     finally:
         screen.clear()
     _finish(outcome, dry_run=dry_run, as_json=as_json)

@@ -6,6 +6,7 @@ import getpass
 import os
 import socket
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -22,6 +23,14 @@ def caller() -> dict[str, Any]:
         "pid": os.getpid(),
         "started": psutil.Process().create_time(),
     }
+
+
+def boot() -> str:
+    """The id of the boot of the machine that this runs on; empty where it tells none."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:  # no Linux: no box either
+        return ""
 
 
 def user() -> str:

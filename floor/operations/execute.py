@@ -55,6 +55,8 @@ class Execution:
 
     def step(self, step: Step) -> None:
         """Carry out one step. Raise FloorError with where, what was found and what to do."""
+        if step.away:
+            self.lease.rebooted.add(step.box)
         if step.why:
             self._event(step)
         if step.call == "secrets.share":
@@ -93,16 +95,23 @@ class Execution:
             self.site.sleep(POLL_SECONDS)
 
     def _call(self, step: Step, params: Any) -> Any:
-        """One call; a box that is out of reach for a moment is asked again: every call may be repeated."""
-        started = self.site.clock()
+        """One call; a box that is out of reach for a moment is asked again: every call may be repeated.
+
+        One that goes down or comes up may refuse a connection in any words.
+        """
+        started, patience = self.site.clock(), step.away or LOST_SECONDS
         while True:
             if self.lease.lost.is_set():
                 raise BusyError(f"{self.lease.reason}; nothing more was done from here")
             try:
                 return self.site.boxes[step.box].call(step.call, {"epoch": self.lease.epoch, **params}, timeout=60)
-            except UnreachableError as error:
-                if self.site.clock() - started > LOST_SECONDS:
+            except BoxError as error:
+                if not (step.away or isinstance(error, UnreachableError)):
+                    raise
+                if self.site.clock() - started > patience:
                     what = f"lost in the middle of `{step.text}`"
+                    if step.away:
+                        what = f"{step.box} did not come back within {patience / 60:.0f} min, the rest stays as it was"
                     raise BoxError(f"{what}: {error}; run the same command again") from error
                 self.progress(f"  {step.box}: out of reach, trying again")
                 self.site.sleep(LOST_POLL)

@@ -23,6 +23,7 @@ class Lease:
 
     `lost` is set when this process must do nothing more, and `reason` says why: a box refused to renew, so somebody
     else has taken over, or the operation is over while a call of it is still at work.
+    `rebooted` are the boxes that it takes down itself: what ssh says of them meanwhile ends nothing.
     """
 
     def __init__(self, site: Site, seen: Mapping[str, Seen], verb: str, target: Any, config: str) -> None:
@@ -33,6 +34,7 @@ class Lease:
         self.state = "failed"
         self.lost = threading.Event()
         self.reason = ""
+        self.rebooted: set[str] = set()
         self._taken: list[str] = []
         self._over = threading.Event()
         self._keeper = threading.Thread(target=self._keep, name="lease", daemon=True)
@@ -77,7 +79,9 @@ class Lease:
             # whatever it was, no lease is kept any more: the work must stop
             self._lose(f"the hold on the boxes cannot be kept: {error}")
             return
-        for answer in renewals.values():
+        for box, answer in renewals.items():
+            if box in self.rebooted:
+                continue
             if isinstance(answer, BoxError) and not isinstance(answer, UnreachableError):
                 self._lose(str(answer))
 

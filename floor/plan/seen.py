@@ -89,6 +89,11 @@ class Seen:
     pool: Mapping[str, Any] | None = None
     secrets: str | None = None
 
+    @property
+    def boot(self) -> str:
+        """The id of the box's present boot."""
+        return str(self.facts.get("boot_id") or "")
+
     def unit(self, name: str) -> UnitSeen:
         """Given a unit's name, return what was seen of it; a unit that is not there is inactive."""
         return self.units.get(name, UnitSeen(name))

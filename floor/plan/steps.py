@@ -27,7 +27,10 @@ class Until:
 
 @dataclass(frozen=True)
 class Step:
-    """One call of one box's agent. `text` says it in words, `why` gives the evidence that asks for it."""
+    """One call of one box's agent. `text` says it in words, `why` gives the evidence that asks for it.
+
+    `away` are the seconds for which the box may be out of reach because of this step; 0 for the usual patience.
+    """
 
     box: str
     call: str
@@ -35,6 +38,7 @@ class Step:
     text: str
     why: str = ""
     until: Until | None = None
+    away: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -88,6 +89,8 @@ class SimulatedBox:
         self.configs: list[str] = []
         self.release: str | None = "1"
         self.boot = "boot-1"
+        self.booted = -math.inf
+        self.reboots = 0  # asked for by floor
         self.starts: list[str] = []
         self.images: dict[str, str | None] = {}
         self.lacking: set[str] = set()  # paths that are not there
@@ -126,7 +129,7 @@ class SimulatedBox:
             self._ends(unit)
 
     def _boot(self) -> None:
-        self.off = False
+        self.off, self.booted = False, self.world.now
         for unit in sorted(self.enabled):
             if UNITS + unit in self.files:
                 self.start(unit)
@@ -138,6 +141,18 @@ class SimulatedBox:
         self.pools.forget()
         self.record = self.secrets = self.config = self.release = None
         self.configs = []
+
+    def reboot(self) -> None:
+        """The box goes down now, whatever it has, and is up again later; its units start then."""
+        self.reboots += 1
+        self.world.cut += [
+            name for name in self._serving() if any(b.pools.busy(name) for b in self.world.boxes.values())
+        ]
+        self.power_cut(self.world.boot_seconds)
+
+    def _serving(self) -> list[str]:
+        copies = [unit for unit in self.processes if unit.startswith("floor-copy-") and self.state(unit) == "active"]
+        return [f"{unit.removeprefix('floor-copy-').removesuffix('.service')}@{self.name}" for unit in copies]
 
     def edit(self, path: str, text: str) -> None:
         """Somebody edits a file by hand."""
@@ -241,7 +256,7 @@ class SimulatedBox:
         return drains, files, record, len(self.starts), begun, set(self.enabled), self.secrets, list(self.configs)
 
     def moment(self) -> lease.Now:
-        return lease.Now(self.boot, self.world.now)
+        return lease.Now(self.boot, self.world.now, self.world.now - self.booted)
 
     # the transport
     def call(

@@ -52,6 +52,16 @@ class Calls:
         self._box.record = lease.ended(self._box.record or {}, params["state"])
         return self._box.record
 
+    def box_reboot(self, params: dict[str, Any]) -> Any:
+        present = self._box.boot
+        if params["boot"] == present:
+            self._box.record = lease.rebooting(self._box.record or {}, self._box.moment())
+            self._box.reboot()
+        return {"boot": present}
+
+    def box_back(self, params: dict[str, Any]) -> Any:
+        return self._until(params, lambda: ((b := self._box.boot) != params["boot"], {"back": b != params["boot"]}))
+
     def config_put(self, params: dict[str, Any]) -> Any:
         digest = hashlib.sha256(params["text"].encode()).hexdigest()
         self._box.config = params["text"]

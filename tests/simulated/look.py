@@ -20,7 +20,7 @@ def observe(box: SimulatedBox, params: dict[str, Any]) -> dict[str, Any]:
     names = {*params.get("units", {}), *box.processes, *box.enabled, *_units_there(box)}
     record = box.record and {**box.record, "live": lease.live(box.record, box.moment()), "boot": box.boot}
     return {
-        "facts": box.facts,
+        "facts": {**box.facts, "boot_id": box.boot},
         "release": box.release,
         "mode": (box.text("/etc/floor/mode") or "").strip() or None,
         "operation": record,

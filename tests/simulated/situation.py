@@ -15,7 +15,7 @@ from floor.config.load import Loaded, parse
 from floor.config.model import Config
 from floor.desired.build import build
 from floor.desired.state import BoxFacts, BoxState
-from floor.operations import change, deploy, lease, restart, site
+from floor.operations import change, deploy, lease, reboot, restart, site
 from floor.operations.change import Change
 from floor.operations.outcome import Outcome
 from floor.operations.site import Site
@@ -40,7 +40,7 @@ ONE_BOX = TWO_BOXES.replace("  spark-b: {host: 192.0.2.12}\n", "").replace("[spa
 THREE_BOXES = TWO_BOXES.replace("models:", "  spark-c: {host: 192.0.2.13}\nmodels:", 1)
 
 configured = functools.cache(parse)
-WAITING = {"unit.wait", "pool.wait", "memory.wait", "engine.idle"}
+WAITING = {"box.back", "unit.wait", "pool.wait", "memory.wait", "engine.idle"}
 LOOKING = {"observe", "nginx.test", "launch.check", "events.append", "operation.renew"} | WAITING
 CALLER = {"user": "ada", "host": "laptop", "pid": 0, "started": 1.0}  # whoever runs a command now
 ASLEEP: set[object] = set()  # the processes that are neither at work nor dead
@@ -104,6 +104,11 @@ class Situation:
         """`floor restart`. Return whether there was anything to do."""
         return self.run(restart.restarting(self.site(), names, self.said.append, self.progress.append, force=force))
 
+    def reboot(self, *boxes: str, force: bool = False) -> bool:
+        """`floor reboot`. Return whether there was anything to do."""
+        given = self.site(), boxes, self.said.append, self.progress.append
+        return reboot.reboot(*given, force=force).changed
+
     def run(self, change: Change) -> bool:
         aim, plan = change.look()
         if plan:
@@ -166,6 +171,7 @@ def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(site, "build", built)
     monkeypatch.setattr(change, "Lease", KeptLease)
     monkeypatch.setattr(lease, "caller", lambda: dict(CALLER))
-    for module in (lease, restart):
+    monkeypatch.setattr(reboot, "boot", lambda: "boot of the laptop")
+    for module in (lease, reboot, restart):
         monkeypatch.setattr(module, "dead", dead)
     ASLEEP.clear()

@@ -17,6 +17,7 @@ from floor.operations.lease import RENEW_EVERY
 if TYPE_CHECKING:
     from tests.simulated.box import SimulatedBox
 
+BOOT_SECONDS = 30.0  # from the order to reboot until the box answers again
 LOAD_SECONDS = 8.0  # from the start of an engine until it is warm
 LOOK_SECONDS = 1.0
 PROOF_SECONDS = 1.0  # for which a pool must find a backend serving before it takes it
@@ -50,6 +51,7 @@ class World:
     broken: set[str] = field(default_factory=set)  # launch digests that never come up
     hung: set[str] = field(default_factory=set)  # backends that no pool finds generating
     launches: dict[str, Launch] = field(default_factory=dict)
+    boot_seconds: float = BOOT_SECONDS
     calls: int = 0
     at: int | None = None  # the call at which `then` happens
     after: bool = False  # whether the call takes effect first

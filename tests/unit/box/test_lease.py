@@ -137,3 +137,23 @@ def test_an_operation_ends_as_one_of_four_words() -> None:
 def test_the_holder_is_named_whatever_it_told_of_itself(started: Any, words: str) -> None:
     record = {**lease.take(None, wanted(7, {"started": started}), BOOT)}
     assert lease.words(record) == f"`deploy` of ?@? (process ?, epoch 7){words}"
+
+
+def test_a_boot_that_the_holder_asked_for_ends_no_lease() -> None:
+    record = lease.rebooting(lease.take(None, wanted(1), BOOT), BOOT)
+    soon, late = Now("boot-2", 5.0, lease.AFTER_BOOT - 0.1), Now("boot-2", 5.0, lease.AFTER_BOOT)
+    assert lease.live(record, soon)
+    with pytest.raises(HeldError):
+        lease.take(record, wanted(2, BOB), soon)
+    again = lease.renewed(lease.held(record, 1, soon), soon)
+    assert again["until"] == {"boot": "boot-2", "monotonic": 95.0}
+    assert not lease.live(record, late)
+    with pytest.raises(RefusedError, match="epoch 1 has lost this box: its lease ran out"):
+        lease.held(record, 1, late)
+
+
+def test_another_boot_than_that_ends_it() -> None:
+    """It came back, was reached, and lost its power: nobody asked for that."""
+    record = lease.rebooting(lease.take(None, wanted(1), BOOT), BOOT)
+    again = lease.renewed(record, Now("boot-2", 5.0, 1.0))
+    assert not lease.live(again, Now("boot-3", 5.0, 1.0))

@@ -25,11 +25,12 @@ class Box(RuleBasedStateMachine):
         self.highest = 0
         self.holder: tuple[int, tuple[str, str, int]] | None = None
         self.ends: float = 0.0
+        self.awaited = False  # the holder has rebooted the box, and not reached it since
         self.believers: dict[int, tuple[str, str, int]] = {}
 
     @property
     def now(self) -> Now:
-        return Now(str(self.boot), self.time)
+        return Now(str(self.boot), self.time, self.time)
 
     @property
     def live(self) -> bool:
@@ -52,7 +53,7 @@ class Box(RuleBasedStateMachine):
             assert may
             assert epoch > self.highest
             self.highest, self.holder, self.ends = epoch, (epoch, who), self.time + lease.LEASE
-            self.believers[epoch] = who
+            self.believers[epoch], self.awaited = who, False
 
     @precondition(lambda self: self.believers)
     @rule(data=st.data())
@@ -67,7 +68,7 @@ class Box(RuleBasedStateMachine):
             assert self.live
             assert self.holder is not None
             assert self.holder[0] == epoch
-            self.ends = self.time + lease.LEASE
+            self.ends, self.awaited = self.time + lease.LEASE, False
 
     @precondition(lambda self: self.believers)
     @rule(data=st.data(), state=st.sampled_from(lease.ENDS))
@@ -80,7 +81,7 @@ class Box(RuleBasedStateMachine):
         else:
             assert self.holder is not None
             assert self.holder[0] == epoch
-            self.holder = None
+            self.holder, self.awaited = None, False
 
     @rule(seconds=st.floats(0, 200))
     def wait(self, seconds: float) -> None:
@@ -89,7 +90,22 @@ class Box(RuleBasedStateMachine):
     @rule()
     def reboot(self) -> None:
         """A boot has a clock of its own, which begins anew."""
-        self.boot, self.time, self.holder = self.boot + 1, 0.0, None
+        self.boot, self.time = self.boot + 1, 0.0
+        if self.awaited:  # the record cannot tell the first boot after the holder's word from a second
+            self.ends = lease.AFTER_BOOT
+        else:
+            self.holder = None
+
+    @precondition(lambda self: self.live)
+    @rule(seconds=st.floats(0, 300))
+    def reboot_by_the_holder(self, seconds: float) -> None:
+        """It still holds the box then, for as long as it may take to reach it."""
+        assert self.record is not None
+        epoch = self.record["epoch"]
+        held = lease.renewed(lease.held(self.record, epoch, self.now), self.now)
+        self.record = lease.rebooting(held, self.now)
+        self.boot, self.time, self.ends, self.awaited = self.boot + 1, 0.0, lease.AFTER_BOOT, True
+        self.wait(seconds)
 
     @invariant()
     def record_and_model_agree(self) -> None:

@@ -1,0 +1,107 @@
+"""Boxes to be rebooted: one at a time, each after the other serves again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from floor.plan import holders, lanes
+from floor.plan.aim import Aim, Wanted
+from floor.plan.serving import Serving
+from floor.plan.steps import Plan, Stage, Step, Until, stage
+
+BOOT_SECONDS = 900.0  # from the order until the box answers again: servers test their memory for minutes
+
+
+def plan_reboot(aim: Aim, before: Mapping[str, str]) -> Plan:
+    """Given the aim and, for each box to reboot, the id of the boot that it had, return what is left to do.
+
+    A box whose boot id has changed since, and whose copies are in the pools again, is done. Those that have rebooted
+    already go first, so that what they hold serves before the next one goes.
+    """
+    stages: list[Stage] = []
+    serving = Serving(aim)
+    boxes = [box for box in before if box in aim.seen]
+    left = any(aim.seen[box].boot == before[box] for box in boxes)
+    for box in sorted(boxes, key=lambda box: aim.seen[box].boot == before[box]):
+        copies = [copy for copy in aim.copies if copy.box == box]
+        if aim.seen[box].boot == before[box]:
+            outage = tuple(model for model in _models(copies) if serving.only(model, _names(copies, model)))
+            stages += stage(f"reboot {box}", _reboot(aim, box, before[box], copies, outage), outage=outage)
+        else:
+            stages += stage(f"let in what {box} holds", _after(aim, box, copies, left=left))
+        for copy in copies:
+            serving.joins(copy)
+    notes = [f"{box} is a proxy: who uses its address gets no answer until it is back" for box in _proxies(aim, before)]
+    return Plan(tuple(stages), (*notes, *(f"left as it is: {why}" for why in aim.absent.values())))
+
+
+def reboot_problems(aim: Aim) -> list[str]:
+    """Given the aim, return one line for each thing that stands against a reboot."""
+    return [
+        f"{seen.box}: nginx serves there and floor-pool does not run, so nothing can be drained; run `floor deploy`"
+        for seen in aim.proxies
+        if seen.unit("floor-proxy.service").running and not seen.unit("floor-pool.service").running
+    ]
+
+
+def _proxies(aim: Aim, before: Mapping[str, str]) -> list[str]:
+    return [box for box in aim.config.proxy.boxes if box in aim.seen and aim.seen[box].boot == before.get(box)]
+
+
+def _models(copies: list[Wanted]) -> list[str]:
+    return list(dict.fromkeys(copy.model for copy in copies))
+
+
+def _names(copies: list[Wanted], model: str) -> set[str]:
+    return {copy.backend for copy in copies if copy.model == model}
+
+
+def _reboot(aim: Aim, box: str, boot: str, copies: list[Wanted], outage: tuple[str, ...]) -> list[Step]:
+    seen, why = aim.seen[box], "asked for"
+    up = [copy for copy in copies if seen.unit(copy.unit).running]
+    out = [step for copy in up for step in lanes.take_out(aim, copy, why, last=copy.model in outage)]
+    # All are taken out before any is waited for: what they have ends side by side.
+    out.sort(key=lambda step: step.call == "engine.idle")
+    starts = [copy for copy in copies if seen.unit(copy.unit).enabled == "enabled"]
+    order = Step(box, "box.reboot", {"boot": boot}, f"reboot {box}", why, away=BOOT_SECONDS)
+    back = Step(
+        box,
+        "box.back",
+        {"boot": boot, "units": [copy.unit for copy in starts]},
+        f"wait until {box} is back",
+        until=Until("back", BOOT_SECONDS),
+        away=BOOT_SECONDS,
+    )
+    warm = [lanes.wait_warm(copy) for copy in starts]
+    into = [step for copy in starts for step in lanes.let_in(aim, copy)]
+    return [*out, order, back, *warm, *into, *_others(aim, box, now=False)]
+
+
+def _after(aim: Aim, box: str, copies: list[Wanted], *, left: bool) -> list[Step]:
+    """What is left to do on a box that has rebooted; `left`: others are still to go."""
+    steps: list[Step] = []
+    for copy in copies:
+        unit = aim.seen[box].unit(copy.unit)
+        if unit.active == "active":
+            steps += lanes.rejoin(aim, copy, awaited=True)
+        elif unit.enabled == "enabled":
+            steps += [lanes.wait_warm(copy), *lanes.let_in(aim, copy)]
+    return [*steps, *(_others(aim, box, now=True) if left else [])]
+
+
+def _others(aim: Aim, box: str, *, now: bool) -> list[Step]:
+    """Wait until the pool of a rebooted box has what other boxes serve: the next reboot may take one of those.
+
+    With `now`, only for those that it lacks as it was seen.
+    """
+    if box not in aim.config.proxy.boxes:
+        return []
+    elsewhere = [proxy for proxy in aim.proxies if proxy.box != box]
+    return [
+        lanes.in_pool(box, copy, member=True, late="go on")
+        for copy in aim.copies
+        if copy.box != box
+        and any(copy.backend in proxy.serving(copy.model) for proxy in elsewhere)
+        and not holders.held(aim.seen[box].drained(copy.backend))
+        and not (now and copy.backend in aim.seen[box].serving(copy.model))
+    ]
