@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,8 +10,10 @@ import pytest
 
 from tests.lab import faults
 from tests.lab.boxes import Lab
+from tests.lab.commands import CommandFailed
 from tests.lab.deployment import UNIT, pool, set_up, until
 from tests.lab.floor import Floor
+from tests.lab.machine import LabError
 from tests.lab.sites import proxy, site
 from tests.load.running import Running
 
@@ -32,8 +35,7 @@ def floor(clean_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Floor:
 @pytest.fixture(autouse=True)
 def whole(floor: Floor) -> None:
     """Each test begins with both copies in the pool of both proxies."""
-    boxes = floor.lab.boxes
-    until("both copies in both pools", lambda: all(len(pool(floor.lab, box)) == 2 for box in boxes), 60)
+    until("both copies in both pools", lambda: in_both(floor), 60)
 
 
 def load(floor: Floor, box: str) -> Running:
@@ -102,7 +104,7 @@ def test_a_reboot_from_inside_loses_no_request(floor: Floor) -> None:
             out = until("out of the pool", lambda: pool(floor.lab) == ["flagship@boxa"], 10)
             down = until("down", lambda: not box.is_on(), 60) + out
             booting.result()
-        back = until("in again", lambda: all(len(pool(floor.lab, name)) == 2 for name in floor.lab.boxes), 60)
+        back = until("in again", lambda: in_both(floor), 60)
         time.sleep(1)
         report = running.stop()
     took = time.monotonic() - began
@@ -111,3 +113,61 @@ def test_a_reboot_from_inside_loses_no_request(floor: Floor) -> None:
     assert report.failures == []
     assert report.statuses == {"200": report.sent}
     assert report.spanning(began + out) >= 4
+
+
+def test_a_reboot_of_both_from_afar_loses_no_request(floor: Floor) -> None:
+    """The clients of a box that goes use the other one's proxy, from the moment that it is drained."""
+    boots = {name: box.boot_id() for name, box in floor.lab.boxes.items()}
+    began = time.monotonic()
+    command = floor.start("reboot", "boxa", "boxb")
+    reports = []
+    with ThreadPoolExecutor() as threads:
+        for name, other in (("boxa", "boxb"), ("boxb", "boxa")):
+            said = until_said(command, f"reboot {name}")
+            with load(floor, other) as running:
+                threads.submit(floor.lab.boxes[name].boot_again, 120).result()
+                until("back", lambda: in_both(floor), 60)
+                reports.append(running.stop())
+            print(f"{name} is back after {time.monotonic() - began:.1f} s: {reports[-1]}")
+    rest = command.communicate(timeout=120)[0]
+    print(f"floor reboot took {time.monotonic() - began:.1f} s\n{said}{rest}")
+    assert command.returncode == 0, rest
+    assert rest.endswith("done\n")
+    for report in reports:
+        assert report.failures == []
+        assert report.statuses == {"200": report.sent}
+    assert all(box.boot_id() != boots[name] for name, box in floor.lab.boxes.items())
+    assert floor("deploy").stdout.strip() == "nothing to do"
+
+
+def test_killed_while_the_box_is_down_it_is_not_rebooted_again(floor: Floor) -> None:
+    box = floor.lab.boxes["boxb"]
+    command = floor.start("reboot", "boxb")
+    box.await_off(60)
+    command.kill()
+    command.communicate()
+    box.boot()
+    booted = box.boot_id()
+    done = floor("reboot", "boxb")
+    assert "which had rebooted boxb" in done.stdout
+    assert box.boot_id() == booted
+    assert in_both(floor)
+
+
+def in_both(floor: Floor) -> bool:
+    """Whether both copies are in the pools of both boxes; False while one of them cannot be asked."""
+    try:
+        return all(len(pool(floor.lab, name)) == 2 for name in floor.lab.boxes)
+    except (LabError, CommandFailed, KeyError):
+        return False
+
+
+def until_said(command: subprocess.Popen[str], line: str) -> str:
+    """Read what a command says until it says `line`; return all of it."""
+    assert command.stdout is not None
+    said = ""
+    while not said.endswith(f"{line}\n"):
+        more = command.stdout.readline()
+        assert more, said
+        said += more
+    return said
