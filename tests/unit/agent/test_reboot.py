@@ -10,9 +10,9 @@ import pytest
 from floor.agent.calls import box as calls
 from floor.box import leaving, paths
 from floor.box.command import Result
-from floor.box.lease import Now
+from floor.box.lease import HeldError, Now
 from floor.box.operation import Operation
-from floor.errors import FloorError, RefusedError
+from floor.errors import FloorError
 
 from .conftest import EPOCH, Box, Unit
 
@@ -77,7 +77,7 @@ def test_a_systemd_that_refuses_is_told(box: Box, systemd: Systemd) -> None:
 
 def test_who_does_not_hold_the_box_does_not_reboot_it(box: Box, systemd: Systemd) -> None:
     Operation(box.root).release(EPOCH, "done")
-    with pytest.raises(RefusedError):
+    with pytest.raises(HeldError):
         box.call("box.reboot", epoch=EPOCH, boot="boot-1")
     assert systemd.ran == []
 

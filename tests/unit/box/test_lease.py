@@ -148,7 +148,7 @@ def test_a_boot_that_the_holder_asked_for_ends_no_lease() -> None:
     again = lease.renewed(lease.held(record, 1, soon), soon)
     assert again["until"] == {"boot": "boot-2", "monotonic": 95.0}
     assert not lease.live(record, late)
-    with pytest.raises(RefusedError, match="epoch 1 has lost this box: its lease ran out"):
+    with pytest.raises(HeldError, match="epoch 1 has lost this box: its lease ran out"):
         lease.held(record, 1, late)
 
 

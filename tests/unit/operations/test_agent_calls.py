@@ -29,6 +29,7 @@ def sent(situation: Situation) -> dict[tuple[str, tuple[str, ...]], dict[str, An
     situation.text = THREE_BOXES
     situation.deploy()
     situation.restart()
+    situation.reboot("spark-b")
     situation.edit("replicas: [spark-a, spark-b]", "replicas: [spark-a, {box: spark-c, port: 8005}]")
     situation.edit("proxy: {boxes: [spark-a, spark-b]}", "proxy: {boxes: [spark-a]}")
     situation.box("spark-a").edit("/etc/floor/nginx/nginx.conf", "by hand")
