@@ -12,6 +12,8 @@ from floor.box import files, paths
 from floor.box.locked import locked, mine
 from floor.errors import FloorError
 
+ABSENCE = "absent: "  # what a holder begins with that is the absence of a box, whose name follows
+
 
 @dataclass(frozen=True)
 class Drain:
@@ -26,6 +28,11 @@ class Drain:
 
 
 Drains = Mapping[str, tuple[Drain, ...]]
+
+
+def is_absence(holder: str) -> bool:
+    """Whether a backend is held because its box did not answer: the next deployment that sees the box ends it."""
+    return holder.startswith(ABSENCE)
 
 
 def read(root: Path = paths.ROOT) -> dict[str, tuple[Drain, ...]]:

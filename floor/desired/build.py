@@ -39,7 +39,8 @@ def build(config: Config, mode: str, boxes: Mapping[str, BoxFacts], release: str
         for found in config.copies(model):
             if found.managed:
                 by_box[found.box].append(found)
-    proxy = pool.settings(config, models)
+    ports = [leave.status_url(config, name, boxes) for name in config.proxy.boxes]
+    proxy = pool.settings(config, models, ports)
     leaving = leave.file(config, boxes)
     return {
         name: _box(config, name, mode, boxes.get(name, BoxFacts(None)), release, here, models, proxy, leaving)

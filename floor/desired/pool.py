@@ -18,12 +18,14 @@ from floor.engines.serve import GENERATE
 KEEPALIVE = 32
 
 
-def settings(config: Config, fronts: Sequence[Front]) -> str:
-    """Given the config and its models as proxies see them, return the text of pool.json."""
+def settings(config: Config, fronts: Sequence[Front], proxies: Sequence[str]) -> str:
+    """Given the config, its models as proxies see them and the status ports of the proxy boxes, return the text of
+    pool.json."""
     found = {
         "interval": config.health.interval,
         "key_file": str(paths.ENGINE_KEY),
         "status_key_file": str(paths.STATUS_KEY),
+        "proxies": list(proxies),
         "pools": [_pool(config, front) for front in fronts],
     }
     return json.dumps(found, indent=1, sort_keys=True) + "\n"

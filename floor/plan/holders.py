@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from floor.box.drains import Drain
+from floor.box.drains import ABSENCE, Drain, is_absence
 
-_ABSENT = "absent: "
+__all__ = ["absent", "held", "is_absence", "people"]
 
 
 def absent(box: str) -> str:
     """Given a box that did not answer, return the name under which its copies are kept out of the pools."""
-    return f"{_ABSENT}{box}"
-
-
-def is_absence(holder: str) -> bool:
-    """Whether a backend is held because its box did not answer: the next deployment that sees the box ends it."""
-    return holder.startswith(_ABSENT)
+    return f"{ABSENCE}{box}"
 
 
 def people(drains: Iterable[Drain]) -> list[str]:

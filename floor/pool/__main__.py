@@ -53,7 +53,7 @@ def _where(error: BaseException) -> str:
 async def _serve(wanted: settings.Settings, world: World) -> None:
     keyed = any(backend.key for backend in wanted.backends)
     engine_key = _key(wanted.key_file, world.root) if keyed else None
-    asked = any(backend.status_url is not None for backend in wanted.backends)
+    asked = bool(wanted.proxies) or any(backend.status_url is not None for backend in wanted.backends)
     status_key = _key(wanted.status_key_file, world.root) if asked else None
     service = Service(wanted, engine_key, status_key, world)
     loop = asyncio.get_running_loop()

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from floor.box.drains import is_absence
 from floor.errors import FloorError
 
 from .memory import UnitSeen
+from .missed import Told
 
 _MOST = 256 * 1024  # bytes of an answer; a unit takes about 300
 
@@ -27,6 +29,7 @@ class Status:
     units: Mapping[str, UnitSeen]
     leaving: frozenset[str] = frozenset()
     stopping: bool = False
+    told: Told = field(default_factory=Told)
 
 
 async def ask(url: str, key: str, *, asked: float, within: float) -> Status:
@@ -61,7 +64,7 @@ def read(answer: bytes, url: str, asked: float) -> Status:
     try:
         told = json.loads(body)
         units = {name: _unit(name, facts) for name, facts in told["units"].items()}
-        return Status(asked, units, frozenset(told.get("leaving") or ()), told.get("stopping") is True)
+        return Status(asked, units, frozenset(told.get("leaving") or ()), told.get("stopping") is True, _told(told))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise FloorError(f"{url}: answers no status ({error!r:.80}); run `floor deploy` for that box") from error
 
@@ -72,6 +75,15 @@ def _unit(name: str, facts: Mapping[str, Any]) -> UnitSeen:
         if not isinstance(text, str):
             raise TypeError(f"{name}: found {text!r}")
     return UnitSeen(name, active, sub, result, invocation)
+
+
+def _told(status: Mapping[str, Any]) -> Told:
+    absences = {
+        backend: tuple(one["holder"] for one in held if one["epoch"] is None and is_absence(one["holder"]))
+        for backend, held in (status.get("drains") or {}).items()
+    }
+    epoch = int((status.get("operation") or {}).get("epoch", 0))
+    return Told(epoch, {backend: holders for backend, holders in absences.items() if holders})
 
 
 async def _get(url: str, key: str) -> bytes:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from floor.box import drains, paths
 from floor.box.operation import Operation
 from floor.errors import FloorError
+
+from .missed import Told, missed
 
 
 class Holders:
@@ -34,6 +37,23 @@ class Holders:
         if not self._drains:
             return {}
         return drains.held_by(drains.live(self._drains, self._epoch()))
+
+    def adopt(self, told: Iterable[Told]) -> list[str]:
+        """Given what other boxes tell, hold what this box missed from now on. Return a line for each that is new."""
+        if self._drains is None or not any(one.absences for one in told):
+            return []
+        try:
+            record = self._operation.read()
+            new = missed(told, 0 if record is None else int(record["epoch"]), self._drains)
+            for backend, holder in new:
+                drains.add(backend, holder, None, at=time.time(), root=self._root)
+        except FloorError as error:
+            self._say("missed", f"{error}. What operations decided without this box cannot be followed.")
+            return []
+        return [
+            f"{backend} stays out until a deployment: {holder}, as an operation found without this box"
+            for backend, holder in new
+        ]
 
     def _look(self) -> tuple[int, int, int] | None:
         try:

@@ -88,6 +88,8 @@ class Service:
     async def _step(self) -> None:
         """Decide once for every pool, and do what follows from it."""
         now = time.monotonic()
+        for words in self._holders.adopt(self._watches.told()):
+            self._say(words, {})
         holders = self._holders.now()
         seen = {one.name: self._watches.seen(one, holders.get(one.name, ())) for one in self._settings.backends}
         before, self._decisions = self._decisions, self._decide(seen, now)

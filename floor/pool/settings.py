@@ -54,12 +54,14 @@ class Pool:
 
 @dataclass(frozen=True)
 class Settings:
-    """`interval` is the seconds between two looks at a backend; key files are None where there is no key."""
+    """`interval` is the seconds between two looks at a backend; key files are None where there is no key. `proxies` are
+    the status ports of the proxy boxes, which hold drains."""
 
     interval: float
     key_file: Path | None
     status_key_file: Path | None
     pools: tuple[Pool, ...]
+    proxies: tuple[str, ...] = ()
 
     @property
     def backends(self) -> tuple[Backend, ...]:
@@ -78,6 +80,7 @@ def read(document: Document, where: str) -> Settings:
         key_file=document.path("key_file") if document.has("key_file") else None,
         status_key_file=document.path("status_key_file") if document.has("status_key_file") else None,
         pools=tuple(_pool(pool) for pool in document.list("pools")),
+        proxies=tuple(document.texts("proxies")) if document.has("proxies") else (),
     )
     for what, names in {
         "model": [pool.model for pool in settings.pools],

@@ -18,6 +18,7 @@ from floor.healthcheck.verdict import Level, Reason, Verdict
 
 from . import boxes
 from .memory import UnitSeen
+from .missed import Told
 
 Clock = Callable[[], float]
 
@@ -147,6 +148,11 @@ class BoxWatch:
     def answered(self) -> float | None:
         """When the box was asked that answered last; None if it never did."""
         return None if self._status is None else self._status.asked
+
+    @property
+    def told(self) -> Told:
+        """What the box told last of others, however long ago: silence ends nothing."""
+        return Told() if self._status is None else self._status.told
 
     def unit(self, name: str) -> UnitSeen | None:
         """Given a unit's name, return its state; None if the box has not told for `STATUS_FRESH` seconds."""

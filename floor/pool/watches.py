@@ -10,6 +10,7 @@ from floor.healthcheck.client import make_client
 from floor.healthcheck.target import Target
 
 from .memory import Seen
+from .missed import Told
 from .settings import Backend, Settings
 from .watch import PROBE_TIMEOUT, BackendWatch, BoxWatch, Clock, Unaskable
 from .wire import Wire
@@ -34,7 +35,8 @@ class Watches:
             for pool in settings.pools
             for backend in pool.backends
         }
-        urls = sorted({one.status_url for one in settings.backends if one.status_url is not None})
+        backends = {one.status_url for one in settings.backends if one.status_url is not None}
+        urls = sorted(backends | set(settings.proxies))
         self._boxes = {url: BoxWatch(url, status_key or "", settings.interval, clock, changed, log) for url in urls}
         self._invocations: dict[str, str] = {}
 
@@ -62,6 +64,10 @@ class Watches:
         told = 0.0 if box is None or box.answered is None else box.answered
         leaving = "" if box is None or backend.unit is None else box.leaving(backend.unit)
         return Seen(watch.verdict, drains, backend.unit is not None, unit, told, backend.stall, leaving)
+
+    def told(self) -> list[Told]:
+        """What the boxes told last of others that were absent."""
+        return [box.told for box in self._boxes.values()]
 
     def box_answers(self, backend: Backend) -> bool:
         """Whether the backend's box has answered on its status port within the time that a lost backend is found in."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from floor.box import drains
+from floor.box.drains import Drain
+from floor.pool.missed import Told, missed
 from tests.simulated.world import PROOF_SECONDS, REQUEST_SECONDS
 
 if TYPE_CHECKING:
@@ -38,6 +41,7 @@ class Pools:
         if process is None or self._box.state(POOL) != "active":
             self._remember()
             return
+        self._adopt()
         held = self._box.live_drains()
         found: dict[str, list[str]] = {}
         for pool in process.settings["pools"]:
@@ -46,6 +50,18 @@ class Pools:
         self.members = found
         self._remember()
         self._last = (self._box.world.now, process.settings, held)
+
+    def _adopt(self) -> None:
+        """Hold what operations found absent without this box."""
+        box = self._box
+        epochs = {other.name: other.record["epoch"] if other.record else 0 for other in box.world.boxes.values()}
+        told = [
+            Told(epochs[other.name], absences)
+            for other in box.world.boxes.values()
+            if other.up and (absences := _absences(other.recorded))
+        ]
+        for backend, holder in missed(told, epochs[box.name], box.recorded):
+            box.recorded[backend] = (*box.recorded.get(backend, ()), Drain(holder, None, 0.0))
 
     def state(self) -> dict[str, Any] | None:
         """What floor-pool wrote when it looked for the last time."""
@@ -108,6 +124,14 @@ class Pools:
             }
             for pool in settings["pools"]
         }
+
+
+def _absences(recorded: drains.Drains) -> dict[str, tuple[str, ...]]:
+    found = {
+        backend: tuple(one.holder for one in held if one.epoch is None and drains.is_absence(one.holder))
+        for backend, held in recorded.items()
+    }
+    return {backend: holders for backend, holders in found.items() if holders}
 
 
 def settings(text: str | None) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from floor.errors import FloorError
 from floor.pool.boxes import Status, read
 from floor.pool.memory import UnitSeen
+from floor.pool.missed import Told
 
 URL = "http://192.0.2.12:8099/status"
 UNIT = {"active": "active", "sub": "running", "result": "success", "invocation": "a1", "restarts": 0}
@@ -31,6 +32,16 @@ def test_what_is_about_to_stop_is_read() -> None:
     assert read(answer(told), URL, 7.0) == Status(7.0, {}, frozenset({"floor-copy-x.service"}), True)
 
 
+def test_the_absences_that_a_box_holds_are_read_and_whose_they_are() -> None:
+    held = [
+        {"holder": "absent: b", "epoch": None, "at": 1.0},
+        {"holder": "ada@laptop", "epoch": None, "at": 1.0},
+        {"holder": "deploy by ada@laptop", "epoch": 7, "at": 1.0},
+    ]
+    told = {"units": {}, "drains": {"m@b": held, "m@c": held[1:]}, "operation": {"epoch": 7, "live": False}}
+    assert read(answer(told), URL, 7.0).told == Told(7, {"m@b": ("absent: b",)})
+
+
 @pytest.mark.parametrize(
     ("found", "says"),
     [
@@ -42,6 +53,7 @@ def test_what_is_about_to_stop_is_read() -> None:
         (answer([]), "answers no status ("),
         (answer({"units": {"x": {**UNIT, "active": None}}}), "answers no status (TypeError("),
         (answer({"units": {"x": {}}}), "answers no status (KeyError("),
+        (answer({"units": {}, "drains": {"m@b": [{}]}}), "answers no status (KeyError("),
         (b"HTTP/1.1 200 OK\r\n\r\n{", "answers no status (JSONDecodeError("),
     ],
 )

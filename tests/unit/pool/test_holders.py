@@ -11,6 +11,7 @@ from floor.box import drains, paths
 from floor.box.locked import mine
 from floor.box.operation import Operation, now
 from floor.pool.holders import Holders
+from floor.pool.missed import Told
 
 A = "flagship@a"
 
@@ -94,3 +95,35 @@ def test_a_broken_operation_record_holds_nothing_and_is_said_once(tmp_path: Path
     assert [holders.now(), holders.now()] == [{}, {}]
     (line,) = log
     assert line.endswith("Until then no operation's drain counts.")
+
+
+def test_what_an_operation_found_absent_without_this_box_is_held_from_now_on(tmp_path: Path, log: list[str]) -> None:
+    operation(tmp_path, 3)
+    holders = Holders(tmp_path, {}, log.append)
+    told = [Told(4, {A: ("absent: a",)})]
+    assert holders.adopt(told) == [], "what it holds itself has not been read"
+    holders.now()
+    assert holders.adopt(told) == [
+        "flagship@a stays out until a deployment: absent: a, as an operation found without this box"
+    ]
+    assert holders.now() == {A: ("absent: a",)}
+    assert holders.adopt(told) == []
+    assert Holders(tmp_path, {}, log.append).now() == {A: ("absent: a",)}, "a restart of the pool must not forget it"
+
+
+def test_what_it_took_part_in_itself_is_not_missed(tmp_path: Path, log: list[str]) -> None:
+    operation(tmp_path, 4)
+    holders = Holders(tmp_path, {}, log.append)
+    holders.now()
+    assert holders.adopt([Told(4, {A: ("absent: a",)})]) == []
+    assert holders.now() == {}
+
+
+def test_a_record_that_cannot_be_read_is_said_and_adopts_nothing(tmp_path: Path, log: list[str]) -> None:
+    holders = Holders(tmp_path, {}, log.append)
+    holders.now()
+    place = paths.under(tmp_path, paths.OPERATION)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("{")
+    assert holders.adopt([Told(4, {A: ("absent: a",)})]) == []
+    assert "What operations decided without this box cannot be followed." in log[0]
