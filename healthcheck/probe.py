@@ -18,7 +18,7 @@ _METRICS_LIMIT = 2 * 1024 * 1024
 _GENERATION_LIMIT = 1024 * 1024
 
 # What an engine says to a request that its model is not for: it refuses it, has no such path, or cannot do that.
-_OTHERWISE = (400, 404, 501)
+NOT_FOR_IT = (400, 404, 501)
 _LEAST = 0.05  # seconds that a second try gets in any case, so that its ending is about the engine
 _SPEED_TOKENS = 16  # enough for a speed, and half a second of work at 30 tokens/s
 
@@ -113,6 +113,6 @@ async def _generate(
         answer, content = await ask(client, target, request, clock=clock, within=max(_LEAST, left))
         if answer.ok:
             tokens = openai.embedded(content) if target.embeds else dialect.tokens(content)
-        if answer.status not in (_OTHERWISE if target.embeds else (400,)):
+        if answer.status not in (NOT_FOR_IT if target.embeds else (400,)):
             break
     return Generation(target=target, began=began, at=clock(), answer=answer, tokens=tokens)

@@ -27,7 +27,7 @@ CALLS = {
     "secrets": ("ensure", "put"),
     "unit": ("start", "stop", "restart", "reload", "enable", "disable", "kill", "wait"),
     "units": ("reload",),
-    "verify": ("chat",),
+    "verify": ("chat", "embed"),
 }
 
 Function = Callable[[Call], Any]

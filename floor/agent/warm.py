@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import shutil
 import sys
 import time
 from collections.abc import Awaitable, Mapping, Sequence
@@ -22,6 +23,8 @@ from floor.box import alive, paths
 from floor.box.document import Document
 from floor.errors import FloorError
 from floor.healthcheck.client import make_client
+from floor.healthcheck.probe import look
+from floor.healthcheck.sample import Sample
 from floor.healthcheck.target import Target
 
 # Seconds of the unit's start time that are left to systemd: a failure of ours tells what was found, its time-out does
@@ -35,11 +38,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Settings:
-    """What to wait for, how long at most (seconds), and the engine's context in tokens (None: it says itself)."""
+    """What to wait for, how long at most (seconds), and the engine's context in tokens (None: it says itself).
+
+    `card`: it must not run on the processor where the box has a card."""
 
     target: Target
     deadline: float
     context: int | None
+    card: bool = False
 
 
 def load(path: Path, root: Path = paths.ROOT) -> Settings:
@@ -65,7 +71,9 @@ def load(path: Path, root: Path = paths.ROOT) -> Settings:
         task=document.text("task") if document.has("task") else "generate",
     )
     context = document.whole("context") if document.has("context") else None
-    return Settings(target, start_time - min(MARGIN, start_time / 10), context)
+    return Settings(
+        target, start_time - min(MARGIN, start_time / 10), context, document.has("card") and document.flag("card")
+    )
 
 
 async def warm(settings: Settings, main: Main) -> None:
@@ -78,11 +86,22 @@ async def warm(settings: Settings, main: Main) -> None:
                 _log(f"{name}: generates after {time.monotonic() - began:.0f} s, warming up")
                 engine = Engine(client, settings.target, settings.context)
                 await main.outlives(warm_up(engine, time.monotonic, _log))
+                if settings.card and shutil.which("nvidia-smi"):
+                    on_card(name, await look(client, settings.target, clock=time.monotonic))
         except TimeoutError:
             raise FloorError(
                 f"{name}: not warm after {settings.deadline:.0f} s; its log says why, or start_time is too short"
             ) from None
     _log(f"{name}: warm after {time.monotonic() - began:.0f} s")
+
+
+def on_card(name: str, sample: Sample) -> None:
+    """Given a look at an engine that has its model in memory, raise FloorError if no part of it is on a card."""
+    if sample.load is not None and sample.load.on_card == 0:
+        raise FloorError(
+            f"{name}: it runs on the processor, though this box has a card; its log says why it found none, and in a "
+            "container that needs none, gpus: none in the runtime"
+        )
 
 
 class Main:

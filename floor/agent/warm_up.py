@@ -1,4 +1,4 @@
-"""Warms an engine up before clients reach it: a short prompt, a long one, a tool call.
+"""Warms an engine up before clients reach it: a short prompt, a long one, a tool call; a short and a long embedding.
 
 What an engine compiles or captures at first use is done by then, so no client waits for it.
 """
@@ -12,6 +12,8 @@ from typing import Any
 import httpx
 
 from floor.errors import FloorError
+from floor.healthcheck.dialects import openai
+from floor.healthcheck.probe import NOT_FOR_IT
 from floor.healthcheck.target import Target
 from floor.tooltest import warmup
 
@@ -20,6 +22,7 @@ SHORT_ANSWER = 16  # tokens; beyond the first one the decoding path is warmed
 # thousand, so twice that has every shape; a box that reads 2000 tokens/s needs 8 s for it.
 LONG_MOST = 16384
 LONG_UNKNOWN = 1024
+EMBEDDINGS = "/v1/embeddings"
 
 Clock = Callable[[], float]
 Log = Callable[[str], None]
@@ -59,15 +62,18 @@ async def warm_up(engine: Engine, clock: Clock, log: Log) -> None:
 
     A tool call that fails is told and no more: an engine started without a tool parser answers 400.
     """
+    if engine.target.embeds:
+        await _embed(engine, clock, log)
+        return
     name = engine.target.name
     short = await _ask(engine, "/v1/chat/completions", short_request(engine.target.model), clock)
     if short.status == 400:  # a model without a chat template
-        short = await _ask(engine, "/v1/completions", long_request(engine.target.model, 8), clock)
+        short = await _ask(engine, "/v1/completions", long_request(engine.target, 8), clock)
     if not short.ok:
         raise FloorError(f"{name}: the short warm-up request failed, {short.words}; the engine's log says why")
     log(f"{name}: warm-up: a short prompt took {short.seconds:.1f} s")
     length = long_length(engine.context or await _context(engine, clock))
-    long = await _ask(engine, "/v1/completions", long_request(engine.target.model, length), clock)
+    long = await _ask(engine, "/v1/completions", long_request(engine.target, length), clock)
     if long.ok:
         log(f"{name}: warm-up: a prompt of {length} tokens took {long.seconds:.1f} s")
     elif 400 <= long.status < 500:
@@ -81,6 +87,30 @@ async def warm_up(engine: Engine, clock: Clock, log: Log) -> None:
         log(f"{name}: warm-up: warning: a tool call failed, {tool.words}")
 
 
+async def _embed(engine: Engine, clock: Clock, log: Log) -> None:
+    """The same for a model for embeddings; one that only orders texts by a question is asked for that."""
+    target = engine.target
+    short = Reply(404, {}, 0.0)
+    for path, body in openai.embeddings(target.model):
+        short = await _ask(engine, path, body, clock)
+        if short.status not in NOT_FOR_IT:
+            break
+    if not short.ok:
+        raise FloorError(f"{target.name}: the short warm-up request failed, {short.words}; the engine's log says why")
+    log(f"{target.name}: warm-up: a short text took {short.seconds:.1f} s")
+    length = long_length(engine.context or await _context(engine, clock))
+    if path != EMBEDDINGS:
+        return
+    body = {"model": target.model, "input": long_request(target, length)["prompt"]}
+    long = await _ask(engine, path, body, clock)
+    if long.ok:
+        log(f"{target.name}: warm-up: a text of {length} tokens took {long.seconds:.1f} s")
+    elif 400 <= long.status < 500:
+        log(f"{target.name}: warm-up: warning: a text of {length} tokens was refused, {long.words}")
+    else:
+        raise FloorError(f"{target.name}: the long warm-up request failed, {long.words}; the engine's log says why")
+
+
 def short_request(model: str) -> dict[str, Any]:
     """Given a served name, return the body of a short chat."""
     return {
@@ -92,14 +122,16 @@ def short_request(model: str) -> dict[str, Any]:
     }
 
 
-def long_request(model: str, length: int) -> dict[str, Any]:
-    """Given a served name and a number of tokens, return the body of a completion with exactly so many in its prompt.
+def long_request(target: Target, length: int) -> dict[str, Any]:
+    """Given a backend and a number of tokens, return the body of a completion with exactly so many in its prompt.
 
-    Token numbers, not text: how many tokens a text has is the tokenizer's own. Every vocabulary has these.
+    Token numbers, not text: how many tokens a text has is the tokenizer's own. Every vocabulary has these. Ollama takes
+    no numbers; a short word is a token in most vocabularies.
     """
+    numbers = [10 + number % 200 for number in range(length)]
     return {
-        "model": model,
-        "prompt": [10 + number % 200 for number in range(length)],
+        "model": target.model,
+        "prompt": " a" * length if target.dialect == "ollama" else numbers,
         "max_tokens": 1,
         "temperature": 0,
         "stream": False,
@@ -112,11 +144,12 @@ def long_length(context: int | None) -> int:
 
 
 async def _context(engine: Engine, clock: Clock) -> int | None:
-    """The context that the engine says it has in its model list (vLLM: max_model_len); None if it does not."""
+    """The context that the engine says it has in its model list; None if it does not."""
     reply = await _ask(engine, "/v1/models", None, clock)
     models = reply.body.get("data")
     for model in models if isinstance(models, list) else ():
-        length = model.get("max_model_len") if isinstance(model, Mapping) else None
+        known = {**(model.get("meta") or {}), **model} if isinstance(model, Mapping) else {}
+        length = known.get("max_model_len") or known.get("n_ctx")  # vLLM's word, llama.cpp's
         if isinstance(length, int) and length > 0 and model.get("id") == engine.target.model:
             return length
     return None

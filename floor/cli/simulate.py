@@ -1,4 +1,4 @@
-"""`floor sim`: an engine that speaks vLLM's dialect and needs no GPU."""
+"""`floor sim`: an engine that speaks the dialect of vLLM, llama.cpp or Ollama and needs no GPU."""
 
 from __future__ import annotations
 

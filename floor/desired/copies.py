@@ -88,6 +88,10 @@ def settings(resolved: ResolvedCopy, ip: str, health: Health) -> str:
     }
     if resolved.task != GENERATE:
         found["task"] = resolved.task
+    if resolved.engine == "ollama":
+        # It alone tells where its model lies, and falls back on the processor without a word (ollama#7669).
+        runtime = resolved.runtime
+        found["card"] = runtime is not None and (runtime.kind == "native" or runtime.gpus is not None)
     return json.dumps(found, indent=1, sort_keys=True) + "\n"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -16,7 +16,8 @@ class Engine:
 
     `entrypoint` is its program in its makers' image, `key` the variable that it takes the engine key from (None: it
     asks for none), `drains` whether it finishes what it has after a SIGTERM. `arguments` gives the words behind the
-    program, `environment` its variables for a cache folder, `folder` what of the weights a container must see.
+    program, `environment` its variables for a cache folder, `folder` what of the weights a container must see, `needs`
+    what must lie on the box, given source and name.
     """
 
     title: str
@@ -26,6 +27,7 @@ class Engine:
     arguments: Callable[[Serve], list[str]]
     environment: Callable[[Serve, str], Mapping[str, str]]
     folder: Callable[[str], str] = str
+    needs: Callable[[str, str], Sequence[str]] = lambda source, name: (source,)  # noqa: ARG005
 
 
 ENGINES: Mapping[str, Engine] = {
@@ -55,5 +57,6 @@ ENGINES: Mapping[str, Engine] = {
         drains=False,
         arguments=ollama.arguments,
         environment=ollama.environment,
+        needs=lambda source, name: (source, ollama.manifest(source, name)),
     ),
 }

@@ -122,7 +122,10 @@ def _proxy(site: Site, box: str, patience: float) -> list[Finding]:
     findings = []
     for model in (model for model in config.models if config.copies(model)):
         findings += [_member(site, seen, copy, patience) for copy in config.copies(model)]
-        findings += [_chat(site, box, model, stream=stream) for stream in (False, True)]
+        if config.models[model].task == "embed":
+            findings.append(_embedding(site, box, model))
+        else:
+            findings += [_chat(site, box, model, stream=stream) for stream in (False, True)]
     return findings
 
 
@@ -140,6 +143,22 @@ def _member(site: Site, seen: Seen, copy: ResolvedCopy, patience: float) -> Find
 
 def _reason(entry: dict[str, Any]) -> str:
     return str(entry.get("evidence") or entry.get("reason") or "the pool says nothing of it")
+
+
+def _embedding(site: Site, box: str, model: str) -> Finding:
+    params = {"port": site.loaded.config.listen(model), "model": model}
+    try:
+        answer = site.boxes[box].call("verify.embed", params, timeout=120)
+    except BoxError as error:
+        return Finding(False, box, f"embedding with {model}: {error}")
+    ok = answer["status"] == 200 and answer["events"] > 0 and not answer["error"]
+    told = [
+        *([str(answer["status"])] if answer["status"] is not None else []),
+        *([str(answer["error"])] if answer["error"] else []),
+        *(["no vector came"] if answer["status"] == 200 and not answer["events"] else []),
+        f"{answer['seconds']:.2f} s",
+    ]
+    return Finding(ok, box, f"embedding with {model}: {', '.join(told)}")
 
 
 def _chat(site: Site, box: str, model: str, *, stream: bool) -> Finding:

@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 from floor.apply.transport import Transport, UnreachableError
 from floor.box import paths
 from floor.config.load import Loaded
-from floor.config.model import Config
+from floor.config.model import Config, ResolvedCopy
 from floor.desired.build import MODES, build
 from floor.desired.state import BoxFacts, BoxState
+from floor.engines.known import ENGINES
 from floor.errors import BoxError, RefusedError, UsageError
 from floor.operations.together import in_threads
 from floor.plan.aim import Aim
@@ -140,7 +141,7 @@ def questions(config: Config, state: BoxState, owned: Iterable[str]) -> dict[str
         "units": {unit.name: {"env": sorted(unit.launch.env)} for unit in state.units},
         "files": [*files, *sorted({path for unit in state.units for path in KEYS.get(unit.kind, ())})],
         "images": images,
-        "paths": sorted({copy.source for copy in copies if copy.source}),
+        "paths": sorted({path for copy in copies if copy.source for path in _needed(copy)}),
         "read": [str(paths.POOL_SETTINGS), *sorted(settings)],
     }
 
@@ -161,3 +162,7 @@ def resolve(host: str) -> str | None:
 def _order(address: str) -> tuple[int, int]:
     parsed = ipaddress.ip_address(address.partition("%")[0])
     return parsed.version, int(parsed)
+
+
+def _needed(copy: ResolvedCopy) -> Sequence[str]:
+    return ENGINES[copy.engine].needs(copy.source, copy.model)

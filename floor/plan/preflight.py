@@ -8,6 +8,7 @@ from typing import Any
 
 from floor.box import paths
 from floor.desired.state import BoxState, Kind
+from floor.engines.known import ENGINES
 from floor.plan.aim import Aim, Wanted
 from floor.plan.seen import Seen
 
@@ -86,6 +87,11 @@ def _copy(copy: Wanted, seen: Seen) -> list[str]:
         found.append(f"{seen.box}: there is no image {image}; pull or load it there, nothing is fetched while serving")
     if wanted.source.startswith("/") and seen.paths.get(wanted.source) is False:
         found.append(f"{seen.box}: there is no {wanted.source} ({copy.backend}); copy the weights there")
+    elif any(seen.paths.get(path) is False for path in ENGINES[wanted.engine].needs(wanted.source, copy.model)):
+        found.append(
+            f"{seen.box}: {wanted.source} holds no model named {copy.model} ({copy.backend}); give one of those that "
+            f"it holds this name: OLLAMA_MODELS={wanted.source} ollama serve, and beside it ollama cp TAG {copy.model}"
+        )
     holder = seen.listening.get(str(wanted.port))
     if holder and not _own(copy, seen, holder):
         found.append(_held(seen, wanted.port, f"the port of {copy.backend}", "port"))

@@ -1,4 +1,4 @@
-"""The simulated engine: vLLM's dialect without a GPU, able to break in every way a real one does.
+"""The simulated engine: vLLM, llama.cpp or Ollama without a GPU, able to break in every way a real one does.
 
 `run(argv)` is what `floor sim` and `python -m floor.sim` call.
 `floor.sim.process.SimulatedEngine` starts one for a test.
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 
 def run(argv: Sequence[str]) -> int:
-    """Serve until stopped. `argv` is vLLM's own command line plus `--sim-…` flags, without a program name.
+    """Serve until stopped. `argv` is the engine's own command line plus `--sim-…` flags, without a program name.
 
     Returns the process's exit code: 0 stopped as asked, 1 could not start, 2 the command line cannot be meant.
     """

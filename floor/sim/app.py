@@ -10,8 +10,8 @@ from floor.sim import control
 from floor.sim.exchange import Exchange, Gone, Receive, Reply, Send
 from floor.sim.generate import broken
 from floor.sim.journal import Entry
+from floor.sim.kinds import KINDS
 from floor.sim.refusals import Refusal
-from floor.sim.routes import find
 from floor.sim.simulator import Simulator
 
 PLAIN = "text/plain; charset=utf-8"
@@ -23,10 +23,11 @@ LOADING = {"message": "Loading model", "type": "unavailable_error", "code": 503}
 class App:
     def __init__(self, sim: Simulator) -> None:
         self.sim = sim
+        self.kind = KINDS[sim.settings.simulation.dialect]
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         """ASGI 3; HTTP only."""
-        exchange = Exchange(scope, receive, send, lambda: self.sim.doors.drop(scope["client"]))
+        exchange = Exchange(scope, receive, send, lambda: self.sim.doors.drop(scope["client"]), dress=self.kind.dress)
         on_control_port = scope["server"][1] == self.sim.settings.simulation.control_port
         try:
             if exchange.path.startswith(control.PREFIX) and control.allowed(self.sim, exchange):
@@ -53,7 +54,7 @@ class App:
             await self._faults(exchange)
             await self._route(exchange, body, entry)
         except Refusal as refusal:
-            await exchange.reply(Reply.json({"error": refusal.error}, refusal.status))
+            await exchange.reply(self.kind.refused(refusal))
         finally:
             self.sim.load -= 1
             entry.status, entry.outcome = exchange.status, exchange.outcome
@@ -80,16 +81,19 @@ class App:
             raise broken(int(error.number("status")))
 
     async def _route(self, exchange: Exchange, body: bytes, entry: Entry) -> None:
+        if self.kind.forbids(exchange, self.sim.settings):
+            await exchange.reply(Reply(403))
+            return
         self._allow_origin(exchange)
         if exchange.method == "OPTIONS" and exchange.header(b"access-control-request-method"):
             await exchange.reply(self._preflight(exchange))
             return
         if not self._may(exchange):
-            await exchange.reply(Reply.json({"error": "Unauthorized"}, 401, headers=()))
+            await exchange.reply(self.kind.unauthorized)
             return
-        found = find(exchange.path, self.sim.settings.simulation.admin_routes)
+        found = self.kind.find(exchange.path, self.sim.settings)
         if found is None:
-            await exchange.reply(Reply.json({"detail": "Not Found"}, 404))
+            await exchange.reply(self.kind.unknown)
         elif exchange.method not in found[1].methods:
             allow = (b"allow", ", ".join(found[1].methods).encode())
             await exchange.reply(Reply.json({"detail": "Method Not Allowed"}, 405, first=(allow,)))
@@ -108,8 +112,7 @@ class App:
         return Reply(400, b"Disallowed CORS origin", PLAIN)
 
     def _may(self, exchange: Exchange) -> bool:
-        """vLLM asks for its key on /v1 paths only, known or not."""
-        if not exchange.path.startswith("/v1") or exchange.method == "OPTIONS":
+        if not self.kind.keyed(exchange.path) or exchange.method == "OPTIONS":
             return True
         if self.sim.strike("unauthorized"):
             return False
@@ -121,7 +124,7 @@ class App:
         if exchange.path in UNCOUNTED or exchange.status is None:
             return
         stats, method = self.sim.stats, exchange.method
-        found = find(exchange.path, self.sim.settings.simulation.admin_routes)
+        found = self.kind.find(exchange.path, self.sim.settings)
         handler = found[0] if found else "none"
         stats.count("http_requests_total", handler=handler, method=method, status=f"{exchange.status // 100}xx")
         stats.observe("http_request_size_bytes", float(exchange.header(b"content-length") or 0), handler=handler)

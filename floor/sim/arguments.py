@@ -1,4 +1,4 @@
-"""vLLM's command line, read as far as a simulation needs it; every other vLLM flag is tolerated."""
+"""The command line of an engine, read as far as a simulation needs it; every other flag is tolerated."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from floor.errors import UsageError
-from floor.sim import simflags
-from floor.sim.settings import Settings
-
-Flags = dict[str, list[str]]
+from floor.sim import other_arguments, simflags
+from floor.sim.flagwords import Flags, last
+from floor.sim.settings import EMBED, GENERATE, Settings
 
 # A flag of vLLM takes every word up to the next flag, as argparse's `+` and `*` do. These words begin the flags that
 # take none, so that a model may follow them; and these of them take one all the same.
@@ -28,6 +27,9 @@ def parse(argv: Sequence[str], env: Mapping[str, str]) -> Settings:
     Raises UsageError, which names the flag or variable, what was found, and what to write.
     """
     flags, loose = split(argv)
+    simulation = simflags.read({name: flags[name] for name in flags if name.startswith("sim-")}, env)
+    if simulation.dialect != "vllm":
+        return other_arguments.READERS[simulation.dialect](flags, env, simulation)
     model = last(flags, "model") or (loose[0] if loose else None)
     if model is None:
         raise UsageError("no model: write `serve MODEL`, as for vLLM; any name will do")
@@ -43,7 +45,8 @@ def parse(argv: Sequence[str], env: Mapping[str, str]) -> Settings:
         track_load="enable-server-load-tracking" in flags,
         headless="headless" in flags,
         access_log="disable-uvicorn-access-log" not in flags,
-        simulation=simflags.read({name: flags[name] for name in flags if name.startswith("sim-")}, env),
+        task=EMBED if last(flags, "runner") == "pooling" or last(flags, "task") == "embed" else GENERATE,
+        simulation=simulation,
     )
     return replace(settings, **_numbers(flags))  # type: ignore[arg-type]  # each reader returns its field's type
 
@@ -65,17 +68,6 @@ def split(argv: Sequence[str]) -> tuple[Flags, list[str]]:
         takes_none = _SWITCHES.match(name) and not _VALUED.match(name)
         current = None if equals or takes_none else values
     return flags, loose
-
-
-def last(flags: Flags, name: str) -> str | None:
-    """The value that counts when a flag is given twice: the last; None when it is not given.
-
-    Raises UsageError when nothing follows it.
-    """
-    values = flags.get(name)
-    if values == []:
-        raise UsageError(f"--{name}: nothing follows it; write --{name} VALUE")
-    return values[-1] if values else None
 
 
 def _numbers(flags: Flags) -> dict[str, float]:

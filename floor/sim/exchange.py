@@ -41,7 +41,7 @@ class Reply:
 
 @dataclass
 class Exchange:
-    """`delay` and `more` are seconds before, and headers in, whatever is answered."""
+    """`delay` and `more` are seconds before, and headers in, whatever is answered; `dress` gives the others."""
 
     scope: Mapping[str, Any]
     receive: Receive
@@ -49,6 +49,7 @@ class Exchange:
     cut_connection: Callable[[], None]
     delay: float = 0.0
     more: Headers = ()
+    dress: Callable[[int, Headers], Headers] = lambda status, headers: headers  # noqa: ARG005
     was_cut: bool = False
     complete: bool = False
     status: int | None = None
@@ -119,7 +120,9 @@ class Exchange:
         if self.delay:
             await self._wait(self.delay)
         self.status = status
-        await self.send({"type": "http.response.start", "status": status, "headers": [*headers, *self.more]})
+        await self.send(
+            {"type": "http.response.start", "status": status, "headers": [*self.dress(status, headers), *self.more]}
+        )
 
     async def _wait(self, seconds: float) -> None:
         """Let `seconds` pass. Raises Gone when the client leaves meanwhile."""

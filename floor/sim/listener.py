@@ -45,9 +45,9 @@ def _is_clients(record: logging.LogRecord) -> bool:
 
 
 class Listener:
-    """`address` is (host, port), bound at once; connections are refused until `listen`."""
+    """`address` is (host, port), bound at once; connections are refused until `listen`. `banner`: uvicorn's own."""
 
-    def __init__(self, app: Application, address: tuple[str, int], access_log: bool) -> None:
+    def __init__(self, app: Application, address: tuple[str, int], access_log: bool, banner: bool = True) -> None:
         config = uvicorn.Config(
             app,
             loop="asyncio",
@@ -56,6 +56,8 @@ class Listener:
             lifespan="off",
             proxy_headers=False,  # a client is who is connected: faults close its connection by that
             access_log=access_log,
+            server_header=banner,
+            date_header=banner,
             use_colors=False,
         )
         logging.getLogger("uvicorn.access").addFilter(_is_clients)

@@ -25,6 +25,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from floor.errors import FloorError
+from floor.sim.launching import launch
 
 
 def free_port(host: str = "127.0.0.1") -> int:
@@ -48,7 +49,8 @@ class SimulatedEngine:
 
     `port` stays the same through `kill` and `start`. Orders go to a control port of their own, so that they arrive
     while the engine refuses, hangs or loads. `options` are simulation settings by name: `load_time=2`, `preset="long"`,
-    `speed_factor=20`. `args` are further words of vLLM's command line, `env` further environment.
+    `speed_factor=20`, `dialect="llamacpp"`. `args` are further words of the engine's command line, `env` further
+    environment.
     """
 
     def __init__(
@@ -71,25 +73,19 @@ class SimulatedEngine:
         self.control_port = free_port()
         self.key = key
         self._wait = wait
-        self._env = {**os.environ, **(env or {}), **({"VLLM_API_KEY": key} if key else {})}
-        self._argv = self._command(max_requests, context, options, args)
+        self.dialect = str(options.get("dialect", "vllm"))
+        given = launch(self.dialect, model, (host, self.port), max_requests, context)
+        keys = {"vllm": "VLLM_API_KEY", "llamacpp": "LLAMA_API_KEY"}
+        self._env = {**os.environ, **given.env, **(env or {}), **({keys[self.dialect]: key} if key else {})}
+        self._argv = self._command(given.words, options, args)
         self._log: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
-    def _command(
-        self, max_requests: int | None, context: int | None, options: Mapping[str, object], args: Sequence[str]
-    ) -> list[str]:
-        flags: dict[str, object] = {
-            "--served-model-name": self.model,
-            "--host": self.host,
-            "--port": self.port,
-            "--max-num-seqs": max_requests,
-            "--max-model-len": context,
-            "--sim-control-port": self.control_port,
-            **{f"--sim-{name.replace('_', '-')}": value for name, value in options.items()},
-        }
-        words = [word for flag, value in flags.items() if value is not None for word in (flag, str(value))]
-        return [sys.executable, "-m", "floor.sim", "serve", f"/models/{self.model}", *words, *args]
+    def _command(self, given: Sequence[str], options: Mapping[str, object], args: Sequence[str]) -> list[str]:
+        flags = {f"--sim-{name.replace('_', '-')}": value for name, value in options.items() if value is not None}
+        ours = [f"{flag}={value}" for flag, value in flags.items()]
+        control = f"--sim-control-port={self.control_port}"
+        return [sys.executable, "-m", "floor.sim", *given, control, *ours, *args]
 
     @property
     def url(self) -> str:

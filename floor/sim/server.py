@@ -11,6 +11,7 @@ from collections.abc import Callable
 from floor.errors import FloorError
 from floor.sim import crash, startlog
 from floor.sim.app import App
+from floor.sim.kinds import KINDS
 from floor.sim.listener import Listener
 from floor.sim.settings import Settings
 from floor.sim.simulator import Simulator
@@ -98,8 +99,8 @@ class Process:
             self._control = Listener(app, address, settings.access_log)
             await self._control.listen()
         if not settings.headless:
-            self.main = Listener(app, (settings.host, settings.port), settings.access_log)
-            if simulation.load_mode == "503":
+            self.main = Listener(app, (settings.host, settings.port), settings.access_log, banner=app.kind.banner)
+            if settings.loads_open:
                 await self.main.listen()
 
     async def _load(self) -> bool:
@@ -107,7 +108,7 @@ class Process:
         self._check_memory()
         for line in startlog.before(self.settings):
             self.write(line)
-        if await self._stopped_within(self.settings.load_time):
+        if await self._stopped_within(self.settings.start_time):
             return False
         for line in startlog.after(self.settings):
             self.write(line)
@@ -157,6 +158,12 @@ class Process:
         What runs gets --shutdown-timeout to end. What still runs then, ends in an error: a last event, or a 500.
         """
         self.sim.stopping = True
+        if not KINDS[self.settings.simulation.dialect].drains:
+            # llama.cpp and Ollama end what runs at once: its connections are cut.
+            if self.main is not None:
+                self.main.cut()
+            self.sim.engine.abort_all()
+            return
         timeout = self.settings.shutdown_timeout
         mode = "drain" if timeout else "abort"
         self.write(f"INFO:     [shutdown] API server: stopping engine client mode={mode} timeout={timeout:g}s")

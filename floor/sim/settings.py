@@ -9,6 +9,7 @@ from floor.sim.curve import PRESETS, Curve
 from floor.sim.faults import Fault
 from floor.sim.scheduler import Limits
 
+GENERATE, EMBED = "generate", "embed"
 VERSION = "0.32.0"  # the vLLM release whose answers were captured
 
 
@@ -17,7 +18,8 @@ class Simulation:
     """What no vLLM flag can say. Seconds are wall seconds; rates are before `speed_factor`."""
 
     load_time: float = 0.0
-    load_mode: str = "refuse"
+    load_mode: str | None = None
+    dialect: str = "vllm"
     preset: str = "short"
     curve: Curve | None = None
     speed_factor: float = 1.0
@@ -55,6 +57,8 @@ class Settings:
     auto_tools: bool = False
     track_load: bool = False
     headless: bool = False
+    metrics: bool = True
+    task: str = GENERATE
     access_log: bool = True
     simulation: Simulation = Simulation()
 
@@ -78,6 +82,17 @@ class Settings:
             curve=curve.times(factor),
             block=self.block_size,
         )
+
+    @property
+    def loads_open(self) -> bool:
+        """Whether it answers while it loads: 503, as llama.cpp; or, as Ollama, everything but what needs the model."""
+        mode = self.simulation.load_mode
+        return self.simulation.dialect != "vllm" if mode is None else mode == "503"
+
+    @property
+    def start_time(self) -> float:
+        """Seconds until it serves; Ollama loads when it is first asked."""
+        return 0.0 if self.simulation.dialect == "ollama" else self.load_time
 
     @property
     def load_time(self) -> float:

@@ -115,6 +115,7 @@ def _flag(value: object) -> bool:
 _READERS: dict[str, Reader] = {
     "load_time": number("seconds, 0 or more", 0),
     "load_mode": _word("refuse", "503"),
+    "dialect": _word("vllm", "llamacpp", "ollama"),
     "preset": _word(*PRESETS),
     "curve": lambda value: parse_curve(str(value)),
     "speed_factor": number("a number above 0", 1e-6),

@@ -13,7 +13,7 @@ from floor.sim.engine import Engine
 from floor.sim.faults import Active, Fault
 from floor.sim.journal import Journal
 from floor.sim.page import Snapshot, bounds_of
-from floor.sim.settings import Settings
+from floor.sim.settings import EMBED, Settings
 from floor.sim.stats import Stats
 
 
@@ -50,13 +50,15 @@ class Simulator:
     stopping: bool = False
     paused: bool = False
     asleep: bool = False
+    resident: bool = False
+    loading: asyncio.Lock = field(default_factory=asyncio.Lock)
     load: int = 0
     device: int | None = None
     _death: asyncio.TimerHandle | None = None
     _hog: list[bytearray] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.stats = Stats(bounds_of(self.settings.max_model_len))
+        self.stats = Stats(bounds_of(self.settings.max_model_len), embeds=self.settings.task == EMBED)
         self.engine = Engine(self.settings, self.stats, self.now)
 
     def now(self) -> float:

@@ -33,12 +33,37 @@ class Histogram:
 
 
 @dataclass
+class Released:
+    """What llama.cpp counts, when a request gives its slot back: tokens and seconds, of prompts and of answers."""
+
+    prompt: int = 0
+    prompt_seconds: float = 0.0
+    generated: int = 0
+    seconds: float = 0.0
+    longest: int = 0
+
+    def take(self, sequence: Sequence, at: float, embeds: bool) -> None:
+        """Count a request that ended at `at`, however it ended; `embeds`: it made no tokens."""
+        if sequence.admitted is None:
+            return
+        first = at if sequence.first_token is None else sequence.first_token
+        self.prompt += sequence.prompt if sequence.prefilled else 0
+        self.prompt_seconds += first - sequence.admitted
+        self.generated += 0 if embeds else sequence.generated
+        self.seconds += at - first
+        self.longest = max(self.longest, sequence.tokens)
+
+
+@dataclass
 class Stats:
     """Observations are kept as they come; `page` sorts them into each family's buckets."""
 
     bounds: dict[str, tuple[float, ...]]
     counters: defaultdict[tuple[str, Labels], float] = field(default_factory=lambda: defaultdict(float))
     histograms: dict[tuple[str, Labels], Histogram] = field(default_factory=dict)
+    embeds: bool = False
+    steps: int = 0
+    released: Released = field(default_factory=Released)
 
     def count(self, family: str, by: float = 1.0, **label: str) -> None:
         self.counters[family, labels(**label)] += by
@@ -52,11 +77,13 @@ class Stats:
     def take(self, event: Event) -> None:
         """Count what the scheduler reports."""
         if event.kind == "iteration":
+            self.steps += 1
             self.observe("vllm:iteration_tokens_total", event.tokens)
         elif event.kind == "preempted":
             self.count("vllm:num_preemptions_total")
         elif event.kind == "token" and event.sequence is not None:
-            self.count("vllm:generation_tokens_total")
+            if not self.embeds:
+                self.count("vllm:generation_tokens_total")
             if event.since_last is not None:
                 self.observe("vllm:inter_token_latency_seconds", event.since_last)
             else:
@@ -71,6 +98,7 @@ class Stats:
     def finish(self, sequence: Sequence, at: float, reason: str, max_tokens: int, choices: int) -> None:
         """A generation ended: `reason` is stop, length, abort or error. Only whole ones enter the histograms."""
         self.count("vllm:request_success_total", finished_reason=reason)
+        self.released.take(sequence, at, self.embeds)
         if sequence.admitted is None or sequence.first_token is None or reason in ("abort", "error"):
             return
         generated, first = sequence.generated, sequence.first_token

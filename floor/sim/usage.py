@@ -6,17 +6,25 @@ from floor.sim import faults
 
 HELP = """\
 usage: floor sim [serve] MODEL [vLLM flags] [--sim-… flags]
+       floor sim --sim-dialect llamacpp --model FILE [llama-server flags] [--sim-… flags]
+       OLLAMA_MODELS=FOLDER floor sim --sim-dialect=ollama [--sim-…=… flags] serve
 
-A simulated vLLM: its endpoints, metrics, scheduling and failures, without a GPU. vLLM's flags are
+A simulated engine: its endpoints, metrics, scheduling and failures, without a GPU. vLLM's flags are
 accepted; those that matter here are --host --port --served-model-name --max-model-len --max-num-seqs
 --api-key (or VLLM_API_KEY) --block-size --gpu-memory-utilization --enable-auto-tool-choice --headless
---shutdown-timeout --disable-uvicorn-access-log.
+--shutdown-timeout --disable-uvicorn-access-log. --runner pooling serves embeddings.
+
+llama.cpp's answers are those of a real server, captured; Ollama's are those of its documentation.
+llama-server's flags that matter: --model --alias --host --port --ctx-size --parallel --metrics --jinja
+--embeddings --api-key (or LLAMA_API_KEY). Ollama: OLLAMA_HOST, OLLAMA_MODELS, OLLAMA_NUM_PARALLEL,
+OLLAMA_CONTEXT_LENGTH; and --task embed, which no real one has.
 
 Each --sim-NAME is also FLOOR_SIM_NAME in the environment (dashes become underscores) or NAME in the
 JSON file that FLOOR_SIM_CONFIG names; a flag wins over the environment, that over the file.
 
-  --sim-load-time S        seconds until it serves (0); the port refuses until then
-  --sim-load-mode MODE     refuse, or 503: the port answers 503 while loading, as llama.cpp does
+  --sim-dialect NAME       vllm, llamacpp or ollama (vllm)
+  --sim-load-time S        seconds until it serves (0); Ollama loads at the first request
+  --sim-load-mode MODE     refuse, or 503: the port answers 503 while loading (503 as llamacpp)
   --sim-preset NAME        throughput by requests at once: short or long prompts (short)
   --sim-curve N:R,N:R      a curve of your own: requests at once, total tok/s
   --sim-speed-factor F     everything is F times as fast (1)

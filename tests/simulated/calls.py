@@ -228,6 +228,12 @@ class Calls:
             return {"status": 200, "events": events, "seconds": 0.1, "error": None, "text": "Hello."}
         return {"status": 503, "events": 0, "seconds": 0.1, "error": "not an answer", "text": ""}
 
+    def verify_embed(self, params: dict[str, Any]) -> Any:
+        served = self._box.world.answering(self._box.name, params["model"])
+        if not self._box.up:
+            raise BoxError("unreachable")
+        return {"status": 200 if served else 503, "events": 1 if served else 0, "seconds": 0.1, "error": None}
+
 
 def _holding(params: dict[str, Any]) -> int | None:
     return None if params.get("outlives") else params["epoch"]

@@ -1,4 +1,4 @@
-"""One chat through this box's proxy, as a client would send it."""
+"""One chat, or one embedding, through this box's proxy, as a client would send it."""
 
 from __future__ import annotations
 
@@ -46,6 +46,32 @@ def chat(call: Call) -> dict[str, Any]:
         found["error"] = f"{type(error).__name__}: {error}"
     else:
         found.update(read(raw, stream=stream))
+    return {**found, "seconds": call.clock() - began}
+
+
+def embed(call: Call) -> dict[str, Any]:
+    """{port, model, timeout} → {status, events, seconds, error}; `events` counts the vectors or scores that came.
+
+    A model that only orders texts by a question refuses to embed and is asked for that.
+    """
+    import httpx
+
+    from floor.healthcheck.dialects import openai
+    from floor.healthcheck.probe import NOT_FOR_IT
+
+    params = call.params
+    began = call.clock()
+    found: dict[str, Any] = {"status": None, "events": 0, "error": None}
+    try:
+        with httpx.Client(trust_env=False, timeout=min(LONGEST, params.number("timeout", 60.0))) as client:
+            for path, body in openai.embeddings(params.text("model")):
+                response = client.post(f"http://127.0.0.1:{params.whole('port', 1)}{path}", json=body)
+                if response.status_code not in NOT_FOR_IT:
+                    break
+    except httpx.HTTPError as error:
+        found["error"] = f"{type(error).__name__}: {error}"
+    else:
+        found |= {"status": response.status_code, "events": openai.embedded(response.content) or 0}
     return {**found, "seconds": call.clock() - began}
 
 

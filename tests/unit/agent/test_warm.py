@@ -12,11 +12,13 @@ from typing import Any
 import httpx
 import pytest
 
-from floor.agent.warm import Main, load
+from floor.agent.warm import Main, load, on_card
 from floor.agent.warm_up import LONG_MOST, LONG_UNKNOWN, Engine, long_length, long_request, warm_up
 from floor.agent.warm_wait import HOPELESS, TELL_EVERY, Progress, until_it_generates
 from floor.errors import FloorError
 from floor.healthcheck.client import make_client
+from floor.healthcheck.load import Load
+from floor.healthcheck.sample import Answer, Sample
 from floor.healthcheck.target import Target
 from floor.healthcheck.verdict import Level, Reason, Verdict
 from floor.tooltest import warmup
@@ -135,7 +137,7 @@ def test_an_unknown_context_is_asked_for() -> None:
 )
 def test_the_long_prompt_is_half_the_context_within_bounds(context: int | None, length: int) -> None:
     assert long_length(context) == length
-    prompt = long_request("flagship", length)["prompt"]
+    prompt = long_request(TARGET, length)["prompt"]
     assert len(prompt) == length
     assert all(10 <= token < 210 for token in prompt), "in every vocabulary"
 
@@ -264,3 +266,63 @@ class TestSettings:
     def test_what_is_missing_is_said(self, key: str, tmp_path: Path) -> None:
         with pytest.raises(FloorError, match=rf"flagship\.json: {key}: found None, expected "):
             load(self.write(tmp_path, **{key: None}))
+
+
+def embedding(target: Target, answer: Callable[[httpx.Request], httpx.Response]) -> list[str]:
+    log: list[str] = []
+    with_engine(answer, lambda client: warm_up(Engine(client, target, 100), lambda: 1.0, log.append))  # type: ignore[arg-type]
+    return log
+
+
+def test_a_model_for_embeddings_is_warmed_by_a_short_and_a_long_text() -> None:
+    sent: list[tuple[str, Any]] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        sent.append((request.url.path, json.loads(request.content)["input"]))
+        return httpx.Response(200, json={"data": [{"embedding": [0.1]}]})
+
+    target = Target("flagship@a", "http://192.0.2.11:8000", "flagship", task="embed")
+    assert embedding(target, answer) == [
+        "flagship@a: warm-up: a short text took 0.0 s",
+        "flagship@a: warm-up: a text of 50 tokens took 0.0 s",
+    ]
+    assert [path for path, _ in sent] == ["/v1/embeddings", "/v1/embeddings"]
+    assert len(sent[1][1]) == 50
+
+
+def test_a_model_that_only_orders_texts_is_asked_for_that() -> None:
+    sent: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        sent.append(request.url.path)
+        return httpx.Response(200 if "rerank" in request.url.path else 501, json={"results": [{"index": 0}]})
+
+    target = Target("flagship@a", "http://192.0.2.11:8000", "flagship", dialect="llamacpp", task="embed")
+    assert embedding(target, answer) == ["flagship@a: warm-up: a short text took 0.0 s"]
+    assert sent == ["/v1/embeddings", "/v1/rerank"]
+
+
+def test_a_model_that_does_not_embed_says_so() -> None:
+    target = Target("flagship@a", "http://192.0.2.11:8000", "flagship", task="embed")
+    with pytest.raises(
+        FloorError, match=r"^flagship@a: the short warm-up request failed, 404: Not Found; the engine's"
+    ):
+        embedding(target, lambda _: httpx.Response(404, json={"error": "Not Found"}))
+
+
+def test_ollama_gets_text_where_others_get_numbers() -> None:
+    """It refuses a prompt of token numbers."""
+    target = Target("flagship@a", "http://192.0.2.11:8000", "flagship", dialect="ollama")
+    assert long_request(target, 3)["prompt"] == " a a a"
+
+
+@pytest.mark.parametrize(("share", "fails"), [(0.0, True), (0.4, False), (None, False)])
+def test_a_model_on_the_processor_of_a_box_with_a_card_is_not_warm(share: float | None, fails: bool) -> None:
+    """O21: ollama#7669."""
+    answered = Answer("GET /api/ps", 200, None, "", 0.01)
+    sample = Sample(0.0, 0.0, answered, answered, answered, load=Load(resident=("flagship",), on_card=share))
+    if fails:
+        with pytest.raises(FloorError, match=r"^flagship@a: it runs on the processor, though this box has a card"):
+            on_card("flagship@a", sample)
+    else:
+        on_card("flagship@a", sample)

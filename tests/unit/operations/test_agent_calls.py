@@ -44,6 +44,8 @@ def sent(situation: Situation) -> dict[tuple[str, tuple[str, ...]], dict[str, An
     situation.box("spark-a").left["floor-copy-flagship.service"] = [7]
     situation.restart("spark-a")
     checks.verify(site)
+    situation.edit("    utilization: 0.4\n", "    utilization: 0.4\n    task: embed\n")
+    checks.verify(situation.site())
     checks.verdicts(site)
     status(site)
     logs.events(site, 3)
@@ -61,7 +63,7 @@ def test_the_real_agent_takes_them_all(sent: dict[tuple[str, tuple[str, ...]], d
         call = _call(name, params, tmp_path)
         if name.startswith("engine."):
             _target(call)  # what follows asks the network
-        elif name == "verify.chat":
+        elif name.startswith("verify."):
             assert (call.params.whole("port", 1), call.params.text("model")) == (8080, "flagship")
         else:
             _run(name, call)

@@ -66,6 +66,14 @@ def test_a_deployment_that_is_well(deployed: Situation) -> None:
     ]
 
 
+def test_a_model_for_embeddings_is_asked_for_one(deployed: Situation) -> None:
+    deployed.edit("    utilization: 0.4\n", "    utilization: 0.4\n    task: embed\n")
+    assert [line for line in lines(deployed) if "in the pool" not in line] == [
+        "ok  spark-a: embedding with flagship: 200, 0.10 s",
+        "ok  spark-b: embedding with flagship: 200, 0.10 s",
+    ]
+
+
 def test_one_that_is_out_fails_and_one_that_a_person_drained_does_not(deployed: Situation) -> None:
     drain = {"backend": "flagship@spark-b", "holder": "ada@laptop", "epoch": None, "last": False}
     deployed.box("spark-a").calls.answer("drain.add", drain)

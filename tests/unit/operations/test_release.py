@@ -100,6 +100,19 @@ def refused(situation: Situation) -> str:
     return str(error.value)
 
 
+def test_a_model_that_ollama_has_not_got_under_that_name_is_told_before(situation: Situation) -> None:
+    runtime = "runtime: {kind: native, command: /usr/local/bin/ollama}"
+    situation.text = ONE_BOX.replace(
+        "source: /models/flagship\n    utilization: 0.4", "engine: ollama\n    source: /models/ollama"
+    ).replace('runtime: {kind: docker, image: "registry.example/vllm:v1"}', runtime)
+    situation.site()
+    situation.box("spark-a").lacking = {"/models/ollama/manifests/registry.ollama.ai/library/flagship/latest"}
+    assert (
+        "spark-a: /models/ollama holds no model named flagship (flagship@spark-a); give one of those that it holds "
+        "this name: OLLAMA_MODELS=/models/ollama ollama serve, and beside it ollama cp TAG flagship"
+    ) in refused(situation)
+
+
 HELD = {"pid": 7, "command": "python -m http.server", "address": "0.0.0.0"}
 
 
