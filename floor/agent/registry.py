@@ -15,6 +15,7 @@ CALLS = {
     "drain": ("add", "remove"),
     "engine": ("check", "idle"),
     "events": ("append", "read"),
+    "fetch": ("look", "read", "list", "start", "stop", "drop"),
     "files": ("put", "remove"),
     "launch": ("check",),
     "logs": ("",),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from floor.box import containers, facts, files, paths, processes, releases, secrets, systemctl
+from floor.box import containers, facts, files, paths, processes, releases, secrets, systemctl, weights
 from floor.box.command import Run, run
 from floor.box.operation import Operation
 from floor.errors import FloorError
@@ -17,7 +17,7 @@ LAUNCH = "FLOOR_LAUNCH"  # what every process of ours carries: the digest of wha
 
 
 def read(asked: Mapping[str, Any], root: Path = paths.ROOT, run: Run = run) -> dict[str, Any]:
-    """Given {"units": {name: {"env": [keys]}}, "files", "images", "paths", "read"}, return the whole observation.
+    """Given {"units": {name: {"env": [keys]}}, "files", "images", "paths", "read", "weights"}, return all there is.
 
     Units that are ours and exist are told even when not asked for. Raises FloorError when systemd does not answer.
     """
@@ -37,6 +37,7 @@ def read(asked: Mapping[str, Any], root: Path = paths.ROOT, run: Run = run) -> d
         "units": seen_units({**{name: [] for name in ours}, **keys}, root, run),
         "images": _images(asked.get("images") or (), run),
         "paths": {path: paths.under(root, path).exists() for path in asked.get("paths") or ()},
+        "weights": {folder: weights.state(folder, root) for folder in asked.get("weights") or ()},
         "listening": processes.listening(),
         "drains": document(paths.DRAINS, root) or {},
         "pool": document(paths.POOL_STATE, root),

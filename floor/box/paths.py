@@ -46,6 +46,10 @@ NGINX_PID = RUN / "nginx" / "nginx.pid"
 WORK = LIB / "work"  # held shared by every call that changes something, alone by whoever takes over
 NEEDRESTART = Path("/etc/needrestart/conf.d/floor.conf")
 
+FETCH_RUN = RUN / "fetch"  # what is being fetched now: jobs, their state, their locks
+FETCH_UNIT = "floor-fetch-"  # how the units of a fetch begin: they come and go beside what is deployed
+FETCH_SPOOL = LIB / "fetch"  # images on their way from box to box
+
 ROOT = Path("/")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from floor.cli import boxes, change, look, pools, project, simulate
+from floor.cli import boxes, change, fetch, look, pools, project, simulate
 
 LONGEST = 200  # characters of a command's first sentence: more than any has
 
@@ -54,6 +54,7 @@ app.command("check", rich_help_panel=START)(project.check)
 app.command("setup", rich_help_panel=START)(boxes.setup)
 app.command("schema", rich_help_panel=START)(project.schema)
 
+app.command("fetch", rich_help_panel=CHANGE)(fetch.fetch)
 app.command("deploy", rich_help_panel=CHANGE)(change.deploy)
 app.command("restart", rich_help_panel=CHANGE)(change.restart)
 app.command("reboot", rich_help_panel=CHANGE)(change.reboot)

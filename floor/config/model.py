@@ -9,11 +9,11 @@ from pydantic import Field
 
 from floor.config import hosts
 from floor.config.boxes import Box, Fabric
-from floor.config.models import Copy, Model, Runtime, Split
+from floor.config.models import Copy, Fetch, Model, Runtime, Split
 from floor.config.proxy import Health, Proxy
 from floor.config.values import Name, Part
 
-__all__ = ["Box", "Config", "Copy", "Fabric", "Health", "Model", "Proxy", "ResolvedCopy", "Runtime", "Split"]
+__all__ = ["Box", "Config", "Copy", "Fabric", "Fetch", "Health", "Model", "Proxy", "ResolvedCopy", "Runtime", "Split"]
 
 
 KEYLESS = ("ollama",)  # engines that ask nobody for a key
@@ -50,6 +50,7 @@ class ResolvedCopy:
     task: str = "generate"
     args: dict[str, Any] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
+    fetch: Fetch | None = None
 
 
 class Config(Part):
@@ -113,4 +114,12 @@ class Config(Part):
             task=model.task,
             args={flag: value for flag, value in args.items() if value is not None},
             env={**base.env, **copy.env},
+            fetch=_fetch(base, copy) if box.managed else None,
         )
+
+
+def _fetch(model: Model, copy: Copy) -> Fetch | None:
+    """What comes into the folder of a copy: another folder than the model's holds other weights."""
+    if copy.fetch is not None:
+        return copy.fetch
+    return model.fetch if copy.source in (None, model.source) else None

@@ -85,6 +85,31 @@ class Runtime(Part):
     """false for releases of vLLM that do not know --shutdown-timeout. Other engines cannot finish what they have."""
 
 
+class Fetch(Part):
+    """Where `floor fetch` gets the weights from: a repository of a Hugging Face hub, at one commit."""
+
+    repo: Annotated[
+        str,
+        Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=200),
+        Write("a repository as ORG/NAME"),
+    ]
+    """Repository as ORG/NAME."""
+    revision: Annotated[
+        str,
+        Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$", max_length=200),
+        Write("a commit, 40 hex digits in quotes"),
+    ]
+    """Commit, 40 hex digits: a branch or a tag is other weights tomorrow. `floor fetch --pin` writes it."""
+    include: list[
+        Annotated[
+            str,
+            Field(pattern=r"^[^/\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$", max_length=200),
+            Write("a pattern such as *.safetensors"),
+        ]
+    ] = Field(default_factory=list)
+    """Patterns of the files to get; `*` stands for `/` too. Default: all of them."""
+
+
 class Copy(Part):
     """A whole model on one box. What is left out is the model's."""
 
@@ -93,9 +118,11 @@ class Copy(Part):
     weight: Annotated[int, Field(ge=1, le=1000), Write("a whole number from 1 to 1000")] = 1
     """Its share of the requests, beside the weights of the other copies."""
     engine: Engine | None = None
-    """Where it is another than the model's, source, kv_cache, utilization, cache_memory, runtime, args and env of the
-    model do not count for this copy. Default: the model's."""
+    """Where it is another than the model's, source, fetch, kv_cache, utilization, cache_memory, runtime, args and env
+    of the model do not count for this copy. Default: the model's."""
     source: Folder | None = None
+    fetch: Fetch | None = None
+    """In place of the model's fetch, as a whole. Default: the model's, none where the copy has a source of its own."""
     context: Count | None = None
     max_requests: Count | None = None
     kv_cache: CacheType | None = None
@@ -140,6 +167,8 @@ class Model(Part):
     """Folder with the weights, on every box that holds a copy. llamacpp: the .gguf file. ollama: the folder with its
     models, of which one has the name of this model. Nothing is fetched while serving. Default: none, where floor starts
     no copy."""
+    fetch: Fetch | None = None
+    """Where `floor fetch` gets the weights from, into source. Default: none, you put them there yourself."""
     context: Count | None = None
     """Longest request, in tokens. Default: what the model allows."""
     max_requests: Count | None = 12

@@ -29,7 +29,8 @@ Durations are `500ms`, `90s`, `30m`, `2h` or a number of seconds. Sizes are `64M
 1.2 read differently (`no`, `on`, `22:30`, `010`, `1e3`, `1_000`) is an error: put texts in quotes. Names are lower-case
 letters, digits, `-` and `.`. There are no secrets in the file: the boxes keep a copy of it.
 """
-_AGAIN = ("models", shape.ANY, "replicas", shape.ANY, "runtime")  # the same keys as models.MODEL.runtime
+# parts of a copy that have the same keys as the model's
+_AGAIN = tuple(("models", shape.ANY, "replicas", shape.ANY, part) for part in ("runtime", "fetch"))
 _UNITS = ((3600.0, "h"), (60.0, "m"), (1.0, "s"), (0.001, "ms"))
 _SIZES = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 
@@ -38,7 +39,7 @@ def reference() -> str:
     """Return the whole document as Markdown: a table for each part of floor.yaml."""
     options = sorted(shape.fields(), key=lambda option: [str(key) for key in option[0][:-1]])
     by_part = {path: list(some) for path, some in groupby(options, key=lambda option: option[0][:-1])}
-    order = dict.fromkeys(path[:-1] for path, _, _ in shape.fields() if path[:-1] != _AGAIN)
+    order = dict.fromkeys(path[:-1] for path, _, _ in shape.fields() if path[:-1] not in _AGAIN)
     return "\n".join([_HEAD, *("\n".join(_table(path, by_part[path])) + "\n" for path in order)])
 
 

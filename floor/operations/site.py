@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from floor.apply.transport import Transport, UnreachableError
 from floor.box import paths
+from floor.box.weights import folder_of
 from floor.config.load import Loaded
 from floor.config.model import Config, ResolvedCopy
 from floor.desired.build import MODES, build
@@ -142,6 +143,7 @@ def questions(config: Config, state: BoxState, owned: Iterable[str]) -> dict[str
         "files": [*files, *sorted({path for unit in state.units for path in KEYS.get(unit.kind, ())})],
         "images": images,
         "paths": sorted({path for copy in copies if copy.source for path in _needed(copy)}),
+        "weights": sorted({folder_of(copy.source) for copy in copies if copy.fetch}),
         "read": [str(paths.POOL_SETTINGS), *sorted(settings)],
     }
 

@@ -7,9 +7,11 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from floor.box import paths
+from floor.box.weights import folder_of
 from floor.desired.state import BoxState, Kind
 from floor.engines.known import ENGINES
 from floor.plan.aim import Aim, Wanted
+from floor.plan.fetch import told_size
 from floor.plan.seen import Seen
 
 
@@ -84,18 +86,44 @@ def _copy(copy: Wanted, seen: Seen) -> list[str]:
     wanted, image = copy.resolved, copy.state.launch.image
     found = []
     if image and seen.facts.get("docker") and not seen.images.get(image):
-        found.append(f"{seen.box}: there is no image {image}; pull or load it there, nothing is fetched while serving")
+        found.append(f"{seen.box}: there is no image {image}; run `floor fetch {copy.model}`")
     if wanted.source.startswith("/") and seen.paths.get(wanted.source) is False:
-        found.append(f"{seen.box}: there is no {wanted.source} ({copy.backend}); copy the weights there")
+        found.append(f"{seen.box}: there is no {wanted.source} ({copy.backend}); {_bring(copy, seen)}")
     elif any(seen.paths.get(path) is False for path in ENGINES[wanted.engine].needs(wanted.source, copy.model)):
         found.append(
             f"{seen.box}: {wanted.source} holds no model named {copy.model} ({copy.backend}); give one of those that "
             f"it holds this name: OLLAMA_MODELS={wanted.source} ollama serve, and beside it ollama cp TAG {copy.model}"
         )
+    elif why := _unfit(copy, seen):
+        found.append(f"{seen.box}: {folder_of(wanted.source)} {why} ({copy.backend})")
     holder = seen.listening.get(str(wanted.port))
     if holder and not _own(copy, seen, holder):
         found.append(_held(seen, wanted.port, f"the port of {copy.backend}", "port"))
     return found
+
+
+def _bring(copy: Wanted, seen: Seen) -> str:
+    """How weights come to a box that has none of them, or not all."""
+    if copy.resolved.fetch is None:
+        return "copy the weights there, or write `fetch` and run `floor fetch`"
+    come = seen.weights.get(folder_of(copy.resolved.source), {}).get("partial")
+    return f"run `floor fetch {copy.model}`" + (f", which goes on from {told_size(come)}" if come else "")
+
+
+def _unfit(copy: Wanted, seen: Seen) -> str:
+    """What is wrong with weights that are there, empty where nothing is known against them."""
+    fetch, known = copy.resolved.fetch, seen.weights.get(folder_of(copy.resolved.source), {})
+    if fetch is None:
+        return ""
+    if known.get("incomplete"):
+        return f"is not whole, {known['incomplete']}; run `floor fetch {copy.model}`"
+    origin = known.get("origin")
+    if origin and (origin["repo"], origin["revision"]) != (fetch.repo, fetch.revision):
+        return (
+            f"holds {origin['repo']} at {origin['revision'][:12]}, floor.yaml says {fetch.repo} at "
+            f"{fetch.revision[:12]}; write another `source` for that, and run `floor fetch {copy.model}`"
+        )
+    return ""
 
 
 def _own(copy: Wanted, seen: Seen, holder: Mapping[str, Any]) -> bool:

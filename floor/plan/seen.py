@@ -84,6 +84,7 @@ class Seen:
     units: Mapping[str, UnitSeen] = field(default_factory=dict)
     images: Mapping[str, str | None] = field(default_factory=dict)
     paths: Mapping[str, bool] = field(default_factory=dict)
+    weights: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     listening: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     drains: Mapping[str, tuple[Drain, ...]] = field(default_factory=dict)
     pool: Mapping[str, Any] | None = None
@@ -129,6 +130,7 @@ def parse(box: str, answer: Mapping[str, Any]) -> Seen:
         units={name: _unit(name, seen) for name, seen in answer["units"].items()},
         images=answer.get("images") or {},
         paths=answer.get("paths") or {},
+        weights=answer.get("weights") or {},
         listening=answer.get("listening") or {},
         drains=counting(answer.get("drains") or {}, operation),
         pool=answer.get("pool"),

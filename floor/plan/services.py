@@ -138,7 +138,7 @@ def _leftover(aim: Aim, box: str) -> list[str]:
     """Services of ours that run or are enabled on a box and are not wanted there."""
     ours = {unit.name for unit in aim.wanted[box].units}
     names = {unit.name for unit in aim.seen[box].units.values() if unit.running or unit.enabled == "enabled"}
-    return sorted(name for name in names - ours if not name.startswith(difference.COPY_PREFIX))
+    return sorted(name for name in names - ours if not name.startswith((difference.COPY_PREFIX, paths.FETCH_UNIT)))
 
 
 def _take_away(box: str, name: str) -> list[Step]:

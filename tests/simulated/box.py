@@ -94,6 +94,7 @@ class SimulatedBox:
         self.starts: list[str] = []
         self.images: dict[str, str | None] = {}
         self.lacking: set[str] = set()  # paths that are not there
+        self.weights: dict[str, dict[str, Any]] = {}  # what is known of folders of weights
         self.held: dict[str, dict[str, Any]] = {}  # ports held by somebody else
         self.facts: dict[str, Any] = dict(FACTS)
         self.nginx_says = ""

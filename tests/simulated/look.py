@@ -32,6 +32,7 @@ def observe(box: SimulatedBox, params: dict[str, Any]) -> dict[str, Any]:
         "units": {name: unit(box, name) for name in names},
         "images": {ref: box.images.get(ref, "sha256:1") for ref in params.get("images", ())},
         "paths": {path: path not in box.lacking for path in params.get("paths", ())},
+        "weights": {folder: box.weights.get(folder, {}) for folder in params.get("weights", ())},
         "listening": {**_listening(box), **box.held},
         "drains": {name: [asdict(one) for one in held] for name, held in box.recorded.items() if held},
         "pool": box.pools.state(),

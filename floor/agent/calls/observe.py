@@ -9,9 +9,9 @@ from floor.box import observe as box
 
 
 def observe(call: Call) -> dict[str, Any]:
-    """{units: {name: {env: [keys]}}, files, images, paths, read} → the observation."""
+    """{units: {name: {env: [keys]}}, files, images, paths, read, weights} → the observation."""
     params = call.params
     asked: dict[str, Any] = {"units": params.mapping("units")}
-    for name in ("files", "images", "paths", "read"):
+    for name in ("files", "images", "paths", "read", "weights"):
         asked[name] = params.texts(name) if name in params.values else []
     return box.read(asked, call.root, call.run)

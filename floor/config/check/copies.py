@@ -19,8 +19,8 @@ _PROGRAMS = {
     "llamacpp": "/opt/llama.cpp/llama-server",
     "ollama": "/usr/local/bin/ollama",
 }
-_STARTING = ("source", "max_requests", "kv_cache", "utilization", "cache_memory", "runtime", "args", "env")
-_MODELS_STARTING = ("source", "kv_cache", "utilization", "cache_memory", "runtime", "args", "env")
+_STARTING = ("source", "fetch", "max_requests", "kv_cache", "utilization", "cache_memory", "runtime", "args", "env")
+_MODELS_STARTING = ("source", "fetch", "kv_cache", "utilization", "cache_memory", "runtime", "args", "env")
 
 
 def check(config: Config) -> Iterator[Problem]:

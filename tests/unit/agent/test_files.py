@@ -158,7 +158,10 @@ def test_observing_needs_no_epoch_and_passes_what_is_asked_for(free: Box, monkey
     monkeypatch.setattr(observe, "read", lambda asked, root, _run: got.append((asked, root)) or {})
     free.call("observe", units={"x": {"env": ["A"]}}, paths=["/m"])
     assert got == [
-        ({"units": {"x": {"env": ["A"]}}, "files": [], "images": [], "paths": ["/m"], "read": []}, free.root)
+        (
+            {"units": {"x": {"env": ["A"]}}, "files": [], "images": [], "paths": ["/m"], "read": [], "weights": []},
+            free.root,
+        )
     ]
 
 

@@ -47,6 +47,7 @@ def test_a_box_that_was_only_set_up_has_nothing(quiet: Programs, root: Path) -> 
         "units": {},
         "images": {},
         "paths": {},
+        "weights": {},
         "listening": {},
         "drains": {},
         "pool": None,

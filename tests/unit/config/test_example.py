@@ -17,8 +17,9 @@ from floor.config.problem import KeyPath
 ROOT = Path(__file__).parents[3]
 FLEETS = sorted((ROOT / "examples").glob("*.yaml"))
 OPTIONS = {path: (field, owner) for path, field, owner in shape.fields()}
-# a copy's runtime has the keys of the model's, which stand there
-PLACES = [path for path in OPTIONS if path[:-1] != ("models", "*", "replicas", "*", "runtime")]
+# a copy's runtime and fetch have the keys of the model's, which stand there
+AGAIN = [("models", "*", "replicas", "*", part) for part in ("runtime", "fetch")]
+PLACES = [path for path in OPTIONS if path[:-1] not in AGAIN]
 
 
 def _name(path: KeyPath) -> str:

@@ -11,7 +11,7 @@ import pytest
 from floor.agent.call import Call
 from floor.agent.calls.engine import _target
 from floor.agent.params import Params
-from floor.agent.registry import find, names
+from floor.agent.registry import CALLS, find, names
 from floor.box import secrets
 from floor.box.command import Result
 from floor.box.locked import mine
@@ -21,6 +21,7 @@ from floor.operations.status import status
 from tests.simulated.situation import THREE_BOXES, Situation
 
 ELSEWHERE = {"release.install", "logs", "launch.check", "operation.renew"}  # in tests of their own
+ELSEWHERE |= {f"fetch.{verb}" for verb in CALLS["fetch"]}
 
 
 @pytest.fixture

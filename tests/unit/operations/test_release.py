@@ -122,7 +122,10 @@ HELD = {"pid": 7, "command": "python -m http.server", "address": "0.0.0.0"}
         ({"facts": {"nginx": None}}, "spark-a: nginx is not installed; run `floor setup spark-a`"),
         ({"facts": {"docker": None}}, "spark-a: docker is not installed; see to it, or write `runtime: {kind: native"),
         ({"facts": {"docker": None, "docker_error": "it is down"}}, "spark-a: docker does not answer (it is down)"),
-        ({"images": {"registry.example/vllm:v1": None}}, "spark-a: there is no image registry.example/vllm:v1; pull"),
+        (
+            {"images": {"registry.example/vllm:v1": None}},
+            "spark-a: there is no image registry.example/vllm:v1; run `floor fetch",
+        ),
         ({"lacking": {"/models/flagship"}}, "spark-a: there is no /models/flagship (flagship@spark-a); copy the"),
         ({"held": {"8000": HELD}}, "port 8000, the port of flagship@spark-a, is held by python -m http.server (pid 7)"),
         ({"held": {"8080": HELD}}, "port 8080, the proxy's port of flagship, is held by python -m http.server (pid 7)"),
