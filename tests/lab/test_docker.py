@@ -9,7 +9,8 @@ import pytest
 from tests.lab.boxes import Lab
 from tests.lab.deployment import UNIT, chat, invocations, pool, set_up, status, until
 from tests.lab.floor import Floor
-from tests.lab.sites import DOCKER, site
+from tests.lab.sites import DOCKER, proxy, site
+from tests.load.running import Running
 
 CONTAINER = "floor-copy-flagship"
 
@@ -89,9 +90,15 @@ def test_daemon_restarted(floor: Floor) -> None:
     comes_back(floor)
 
 
-def test_stopping_leaves_nothing(floor: Floor) -> None:
+def test_stopping_leaves_nothing_and_loses_no_request(floor: Floor) -> None:
     box = floor.lab.boxes["boxb"]
-    box.run(["systemctl", "stop", UNIT], timeout=120)
+    options = ("--clients", "6", "--tokens", "40", "--stream", "yes")
+    with Running(proxy(floor.lab), "flagship", *options, enter=floor.lab.client.enter()) as running:
+        box.run(["systemctl", "stop", UNIT], timeout=120)
+        report = running.stop()
+    print(f"stopped by hand in Docker: {report}")
+    assert report.failures == []
+    assert report.sent > 6
     until("out of the pool", lambda: pool(floor.lab) == ["flagship@boxa"], 6)
     assert containers(floor) == []
     assert engines(floor) == []

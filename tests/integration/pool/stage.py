@@ -62,6 +62,8 @@ http {{
 SYSTEMCTL = """#!{python} -IS
 import json, sys
 from pathlib import Path
+if "--property=SystemState" in sys.argv:
+    sys.exit(print("running"))
 units = json.loads((Path({units!r})).read_text())
 for name in sys.argv[sys.argv.index("--") + 1:]:
     print("\\n".join(f"{{key}}={{value}}" for key, value in units[name].items()), end="\\n\\n")
