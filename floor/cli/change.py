@@ -25,17 +25,29 @@ def deploy(
     roll_back: Annotated[
         bool, typer.Option("--roll-back", help="This file was deployed before; go back to it.")
     ] = False,
+    abort: Annotated[
+        bool,
+        typer.Option("--abort", help="End an operation that was left, and go back to what was deployed before it."),
+    ] = False,
 ) -> None:
     """Bring the boxes to what floor.yaml says, one copy at a time.
 
     Run again it goes on where it stopped, or prints `nothing to do`.
     """
+    from floor.errors import UsageError
+    from floor.operations.abort import abort as back
     from floor.operations.deploy import deploy as run
 
+    if abort and (mode or roll_back):
+        raise UsageError("--abort: goes back to what was deployed; leave --mode and --roll-back out")
     site, screen = open_site(config), Screen(beside=as_json)
-    warn(site.loaded)
+    if not abort:
+        warn(site.loaded)
     try:
-        outcome = run(site, mode, screen.say, screen.progress, dry_run=dry_run, force=force, roll_back=roll_back)
+        if abort:
+            outcome = back(site, screen.say, screen.progress, dry_run=dry_run, force=force)
+        else:
+            outcome = run(site, mode, screen.say, screen.progress, dry_run=dry_run, force=force, roll_back=roll_back)
     finally:
         screen.clear()
     _finish(outcome, dry_run=dry_run, as_json=as_json)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from floor.operations import caller
 from floor.operations.execute import LOST_POLL, LOST_SECONDS, Execution
 from floor.operations.lease import Lease
 from floor.operations.site import Site
+from floor.plan.abandoned import digest
 from floor.plan.aim import Aim
 from floor.plan.steps import Plan, Stage
 
@@ -24,6 +24,7 @@ class Change:
     """One changing verb. `planner` is pure and plans from what is seen, so that any interruption can be resumed.
 
     `problems` returns what would make it fail halfway, a line each. `force` accepts that a model is away for a while.
+    `resumes` says that it goes on with one that was left: then that one has to be ended, whatever is left to do.
     """
 
     verb: str
@@ -35,6 +36,7 @@ class Change:
     target: Any = None
     force: bool = False
     problems: Callable[[Aim], list[str]] = lambda _: []
+    resumes: bool = False
 
     def look(self) -> tuple[Aim, Plan]:
         """Observe, and plan from that."""
@@ -74,8 +76,7 @@ class Change:
         self.refuse_outage(plan)
         if found := self.problems(aim):
             raise FloorError("nothing was changed:\n" + "\n".join(f"  {line}" for line in found))
-        text = hashlib.sha256(self.site.loaded.text.encode()).hexdigest()
-        with Lease(self.site, aim.seen, self.verb, self.target, text) as lease:
+        with Lease(self.site, aim.seen, self.verb, self.target, digest(self.site.loaded.text)) as lease:
             try:
                 last = self._converge(Execution(self.site, lease, self.say, self.progress), aim)
             except KeyboardInterrupt:

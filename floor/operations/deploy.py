@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from floor.apply.wheels import Bundle, bundle
+from floor.config.load import parse
 from floor.desired.build import demand
-from floor.errors import BoxError, RefusedError
+from floor.errors import BoxError, ConfigError, RefusedError
 from floor.operations import checks
 from floor.operations.change import Change
 from floor.operations.launch import launch_refusals
@@ -17,9 +17,11 @@ from floor.operations.nginx import nginx_refusals
 from floor.operations.outcome import Outcome
 from floor.operations.site import Site
 from floor.plan import preflight
+from floor.plan.abandoned import ABORT, digest, newest, unfinished
 from floor.plan.aim import Aim
 from floor.plan.deploy import plan_deploy
 from floor.plan.keys import key_problems
+from floor.plan.seen import OperationSeen
 from floor.plan.steps import Plan
 from floor.pool.decide import LONGEST_WAIT
 
@@ -45,20 +47,40 @@ def deploy(
     aim, plan = change.look()
     if not roll_back:
         refuse_older(aim, site)
-    if dry_run or not plan:
+    return carried_out(change, aim, plan, carried, dry_run=dry_run)
+
+
+def carried_out(change: Change, aim: Aim, plan: Plan, carried: tuple[str, ...], *, dry_run: bool) -> Outcome:
+    """Given a change, what was seen and the plan, carry it out and check what came of it, or say what it would take.
+
+    An operation that was left unfinished is over then, also where nothing of it is left to do.
+    """
+    say, left = change.say, unfinished(aim.seen)
+    if dry_run or not (plan or left):
         return Outcome(plan, bool(carried), not aim.absent, carried)
-    for note in plan.notes:
+    for note in (*([_taken_over(left, change)] if left and change.verb != ABORT else []), *plan.notes):
         say(f"note: {note}")
+    text = change.site.loaded.text if change.verb == ABORT else newest(aim.seen)
+    change.target = {"before": digest(text) if text is not None else None}
     last = change.run(aim, plan)
     say("done")
-    findings = tuple(checks.verify(site, RETURN_SECONDS))
+    findings = tuple(checks.verify(change.site, RETURN_SECONDS))
     for finding in findings:
         say(finding.line)
     complete = not (aim.absent or last.absent) and all(finding.ok for finding in findings)
     return Outcome(plan, True, complete, carried, findings)
 
 
-def deployment(site: Site, mode: str | None, say: Say, progress: Say, *, force: bool) -> Change:
+def _taken_over(left: OperationSeen, change: Change) -> str:
+    """What a deployment goes on with, or puts an end to."""
+    what = f"operation {left.epoch}, floor {left.verb} of {left.who}, which did not end"
+    if left.verb == change.verb and left.config == digest(change.site.loaded.text):
+        return f"goes on with {what}"
+    other = " with another floor.yaml" if left.verb == change.verb else ""
+    return f"takes over from {what}{other}: what it had begun becomes what {change.site.loaded.path} says"
+
+
+def deployment(site: Site, mode: str | None, say: Say, progress: Say, *, force: bool, verb: str = "deploy") -> Change:
     """Given the site and the mode asked for, return the change that `floor deploy` makes."""
     text = site.loaded.text
 
@@ -69,14 +91,14 @@ def deployment(site: Site, mode: str | None, say: Say, progress: Say, *, force: 
                 found += nginx_refusals(site, aim.wanted[seen.box])
         return found + launch_refusals(site, aim) + ([] if force else key_problems(aim))
 
-    return Change("deploy", site, mode, lambda aim: plan_deploy(aim, text), say, progress, None, force, problems)
+    return Change(verb, site, mode, lambda aim: plan_deploy(aim, text), say, progress, None, force, problems)
 
 
 def refuse_older(aim: Aim, site: Site) -> None:
     """Raise RefusedError, with the difference, where this floor.yaml is one that a later one has replaced."""
-    mine = hashlib.sha256(site.loaded.text.encode()).hexdigest()
+    mine = digest(site.loaded.text)
     for box, seen in aim.seen.items():
-        if mine in seen.configs[:-1] and seen.configs[-1] != mine:
+        if mine in seen.configs[:-1] and seen.configs[-1] != mine and not _means_the_same(site, seen.config):
             ours, theirs = site.loaded.text.splitlines(), (seen.config or "").splitlines()
             difference = difflib.unified_diff(ours, theirs, "this file", f"deployed on {box}", n=1, lineterm="")
             raise RefusedError(
@@ -84,6 +106,14 @@ def refuse_older(aim: Aim, site: Site) -> None:
                 + "\n".join(difference)
                 + "\ntake over what is deployed, or add --roll-back where going back is meant"
             )
+
+
+def _means_the_same(site: Site, text: str | None) -> bool:
+    """Whether the file kept on a box asks for nothing else than this one: comments and order may differ."""
+    try:
+        return text is not None and parse(text) == site.loaded.config
+    except ConfigError:
+        return False
 
 
 def install_releases(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
+from floor.box.lease import LIVE
 from floor.config.model import Config
 from floor.errors import UsageError
 from floor.operations.caller import dead
@@ -32,7 +33,7 @@ def restart(
     change = restarting(site, names, say, progress, force=force)
     aim, plan = change.look()
     complete = set(chosen) <= set(change.target) and not _missed(aim, names)
-    if dry_run or not plan:
+    if dry_run or not (plan or change.resumes):
         return Outcome(plan, complete=complete)
     for note in plan.notes:
         say(f"note: {note}")
@@ -64,7 +65,7 @@ def restarting(site: Site, names: Sequence[str], say: Say, progress: Say, *, for
     def problems(now: Aim) -> list[str]:
         return restart_problems(now, before)
 
-    return Change("restart", site, None, planner, say, progress, before, force, problems)
+    return Change("restart", site, None, planner, say, progress, before, force, problems, resumes=left is not None)
 
 
 def choose(config: Config, names: Sequence[str]) -> list[str]:
@@ -94,8 +95,8 @@ def unfinished(aim: Aim, chosen: Sequence[str]) -> OperationSeen | None:
         return None
     if (last.live and not dead(last.by)) or set(last.target) != set(chosen):
         return None
-    # with nothing left it is over, and this is another restart; unless it died just now, on its way out
-    return last if last.live or plan_restart(aim, last.target) else None
+    # with nothing left it is over, and this is another restart; unless nobody has heard that it was
+    return last if last.state == LIVE or plan_restart(aim, last.target) else None
 
 
 def _done(aim: Aim, backend: str, before: Mapping[str, str]) -> bool:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from floor.box.lease import LIVE
 from floor.errors import BoxError
+from floor.operations.caller import dead
 from floor.operations.site import Site
 from floor.operations.status_warnings import warnings
+from floor.plan.abandoned import finishing
 from floor.plan.seen import Seen, parse
 
 
@@ -29,18 +32,24 @@ def _box(answer: Any) -> dict[str, Any]:
     if isinstance(answer, BoxError):
         return {"managed": True, "error": str(answer)}
     operation = answer.get("operation")
-    kept = ("epoch", "verb", "state", "live", "by")
     return {
         "managed": True,
         "release": answer.get("release"),
         "mode": answer.get("mode"),
         "memory": answer["facts"].get("memory"),
-        "operation": {key: operation.get(key) for key in kept} if operation else None,
+        "operation": _operation(operation) if operation else None,
         "units": {
             name: {key: unit.get(key) for key in ("active", "sub", "enabled", "restarts", "since", "left")}
             for name, unit in answer["units"].items()
         },
     }
+
+
+def _operation(found: dict[str, Any]) -> dict[str, Any]:
+    """The record, whether its process has left it, and the command that goes on with it."""
+    told = {key: found.get(key) for key in ("epoch", "verb", "state", "live", "by")}
+    abandoned = found["state"] == LIVE and (not found["live"] or dead(found["by"]))
+    return {**told, "abandoned": abandoned, "finish": finishing(found["verb"], found.get("target"))}
 
 
 def _backends(site: Site, answers: dict[str, Any]) -> list[dict[str, Any]]:

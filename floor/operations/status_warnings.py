@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from floor.config.model import Config
+from floor.plan.abandoned import ABORT, began
 
 Told = Mapping[str, Any]
 
@@ -13,6 +14,7 @@ Told = Mapping[str, Any]
 def warnings(config: Config, boxes: Mapping[str, Told], backends: Sequence[Told]) -> list[str]:
     """Given the config, and boxes and backends as `floor status --json` shows them, return what a person should see."""
     found = [line for name, box in boxes.items() for line in _box(config, name, box)]
+    found += _operations(boxes)
     found += [
         f"{entry['backend']}: processes that outlived their unit hold on: pids {', '.join(map(str, entry['left']))}"
         for entry in backends
@@ -31,27 +33,36 @@ def warnings(config: Config, boxes: Mapping[str, Told], backends: Sequence[Told]
 def _box(config: Config, name: str, box: Told) -> list[str]:
     if "error" in box:
         return [str(box["error"])]
-    found = _operation(name, box.get("operation") or {})
+    found = []
     pool = (box.get("units") or {}).get("floor-pool.service", {})
     if name in config.proxy.boxes and pool and pool["active"] != "active":
         found.append(f"{name}: floor-pool is {pool['active']}: what its pool says is old, and nobody changes it")
     return found
 
 
-def _operation(name: str, operation: Told) -> list[str]:
-    if not operation:
-        return []
+def _operations(boxes: Mapping[str, Told]) -> list[str]:
+    """Each operation that is not done, once for all the boxes that tell the same of it."""
+    found: dict[str, list[str]] = {}
+    for name, box in boxes.items():
+        if words := _operation(box.get("operation") or {}):
+            found.setdefault(words, []).append(name)
+    return [f"{', '.join(names)}: {words}" for words, names in found.items()]
+
+
+def _operation(operation: Told) -> str:
+    if not operation or operation["state"] == "done":
+        return ""
     by = operation.get("by") or {}
     who, what = f"{by.get('user')}@{by.get('host')}", f"floor {operation['verb']}"
-    if operation["live"]:
-        return [f"{name}: {who} is at work: {what}, operation {operation['epoch']}"]
-    match operation["state"]:
-        case "done":
-            return []
-        case "live":
-            return [f"{name}: {what} was abandoned by {who}; run it again to finish it"]
-        case state:
-            return [f"{name}: {what} of {who} {_ENDED.get(state, f'ended {state}')}; run it again to finish it"]
+    since = f", begun {at}" if (at := began(by)) else ""
+    if operation["abandoned"]:
+        told = f"abandoned by {who}: {what}{since}"
+    elif operation["live"]:
+        return f"{who} is at work: {what}, operation {operation['epoch']}{since}"
+    else:
+        told = f"{what} of {who}{since}, {_ENDED.get(operation['state'], operation['state'])}"
+    back = "" if operation["verb"] == ABORT else f", `floor {ABORT}` goes back to what was deployed before"
+    return f"{told}; `{operation['finish']}` finishes it{back}"
 
 
 _ENDED = {"failed": "failed", "interrupted": "was interrupted", "aborted": "was aborted"}

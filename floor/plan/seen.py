@@ -62,6 +62,7 @@ class OperationSeen:
     live: bool
     by: Mapping[str, Any]
     target: Any = None
+    config: str = ""  # the digest of the floor.yaml that it worked from
 
     @property
     def who(self) -> str:
@@ -178,6 +179,7 @@ def _operation(seen: Mapping[str, Any]) -> OperationSeen:
         live=bool(seen.get("live")),
         by=seen.get("by") or {},
         target=seen.get("target"),
+        config=str(seen.get("config") or ""),
     )
 
 

@@ -15,7 +15,7 @@ from floor.config.load import Loaded, parse
 from floor.config.model import Config
 from floor.desired.build import build
 from floor.desired.state import BoxFacts, BoxState
-from floor.operations import change, deploy, lease, reboot, restart, site
+from floor.operations import abort, change, deploy, lease, reboot, restart, site, status
 from floor.operations.change import Change
 from floor.operations.outcome import Outcome
 from floor.operations.site import Site
@@ -74,16 +74,19 @@ class Situation:
         self.caller, self.fate = self.fate or Caller(0), None
         self.caller.pid = CALLER["pid"]  # type: ignore[assignment]
         config = configured(self.text)
+        loaded = Loaded(config, self.text, Path("floor.yaml"), ())
+        world = self.world
+        return Site(loaded, self.reach(config), self.release, self.resolve, world.clock, world.sleep, in_turn)  # type: ignore[arg-type] # a line is a transport
+
+    def reach(self, config: Config) -> dict[str, Line]:
+        """The lines of the process at work to the managed boxes of `config`."""
         facts = {name: BoxFacts(self.resolve(box.host)) for name, box in config.boxes.items()}
         self.world.learn(built(config, "replicas", facts, self.release))
         managed = [name for name, box in config.boxes.items() if box.managed]
         for name in managed:
             if name not in self.world.boxes:
                 SimulatedBox(self.world, name)
-        boxes = {name: Line(self.world.boxes[name], self.caller) for name in managed}
-        loaded = Loaded(config, self.text, Path("floor.yaml"), ())
-        world = self.world
-        return Site(loaded, boxes, self.release, self.resolve, world.clock, world.sleep, in_turn)  # type: ignore[arg-type] # a world's box is a transport
+        return {name: Line(self.world.boxes[name], self.caller) for name in managed}
 
     def resolve(self, host: str) -> str | None:
         return self.names.get(host, host)
@@ -99,6 +102,11 @@ class Situation:
         """`floor deploy`, whole."""
         given = self.site(), None, self.said.append, self.progress.append
         return deploy.deploy(*given, dry_run=dry_run, force=force, roll_back=roll_back)
+
+    def abort(self, *, dry_run: bool = False, force: bool = False) -> Outcome:
+        """`floor deploy --abort`, whole."""
+        given = self.site(), self.said.append, self.progress.append
+        return abort.abort(*given, dry_run=dry_run, force=force, reach=self.reach)  # type: ignore[arg-type] # as above
 
     def restart(self, *names: str, force: bool = False) -> bool:
         """`floor restart`. Return whether there was anything to do."""
@@ -172,6 +180,6 @@ def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change, "Lease", KeptLease)
     monkeypatch.setattr(lease, "caller", lambda: dict(CALLER))
     monkeypatch.setattr(reboot, "boot", lambda: "boot of the laptop")
-    for module in (lease, reboot, restart):
+    for module in (lease, reboot, restart, status, abort):
         monkeypatch.setattr(module, "dead", dead)
     ASLEEP.clear()

@@ -6,7 +6,7 @@ import pytest
 
 from floor.errors import BoxError
 from floor.operations.status import status
-from tests.simulated.situation import Situation
+from tests.simulated.situation import ASLEEP, Situation
 
 UNIT = "floor-copy-flagship.service"
 
@@ -17,7 +17,15 @@ def test_the_shape_of_a_deployment_that_is_well(deployed: Situation) -> None:
     assert found["warnings"] == []
     assert set(found["boxes"]["spark-a"]) == {"managed", "release", "mode", "memory", "operation", "units"}
     assert found["boxes"]["spark-a"]["mode"] == "replicas"
-    assert set(found["boxes"]["spark-a"]["operation"]) == {"epoch", "verb", "state", "live", "by"}
+    assert set(found["boxes"]["spark-a"]["operation"]) == {
+        "epoch",
+        "verb",
+        "state",
+        "live",
+        "by",
+        "abandoned",
+        "finish",
+    }
     assert found["backends"][0] == {
         "backend": "flagship@spark-a",
         "model": "flagship",
@@ -52,26 +60,40 @@ def test_a_box_that_does_not_answer_is_told_and_the_others_too(deployed: Situati
     assert status(deployed.site())["boxes"]["spark-b"]["error"] == "spark-b: floor is not installed there"
 
 
+WAYS = "; `floor restart flagship@spark-a flagship@spark-b` finishes it, `floor deploy --abort` goes back to what was "
+WAYS += "deployed before"
+
+
 @pytest.mark.parametrize(
     ("state", "told"),
     [
-        ("failed", "floor restart of ada@laptop failed; run it again to finish it"),
-        ("interrupted", "floor restart of ada@laptop was interrupted; run it again to finish it"),
-        ("aborted", "floor restart of ada@laptop was aborted; run it again to finish it"),
-        ("live", "floor restart was abandoned by ada@laptop; run it again to finish it"),
+        ("failed", "floor restart of ada@laptop, begun 1970-01-01 00:00:01 UTC, failed"),
+        ("interrupted", "floor restart of ada@laptop, begun 1970-01-01 00:00:01 UTC, was interrupted"),
+        ("aborted", "floor restart of ada@laptop, begun 1970-01-01 00:00:01 UTC, was aborted"),
+        ("live", "abandoned by ada@laptop: floor restart, begun 1970-01-01 00:00:01 UTC"),
     ],
 )
 def test_an_operation_that_did_not_end_well(deployed: Situation, state: str, told: str) -> None:
     deployed.restart()
-    box = deployed.box("spark-a")
-    box.record = {**(box.record or {}), "state": state}
+    for box in deployed.world.boxes.values():
+        box.record = {**(box.record or {}), "state": state}
     deployed.world.sleep(100)
-    assert f"spark-a: {told}" in status(deployed.site())["warnings"]
+    assert f"spark-a, spark-b: {told}{WAYS}" in status(deployed.site())["warnings"]
 
 
 def test_an_operation_at_work(deployed: Situation) -> None:
     left = deployed.at_each_call(Situation.restart)[6]
-    assert "spark-a: ada@laptop is at work: floor restart, operation 2" in status(left.site())["warnings"]
+    site = left.site()
+    told = "spark-a, spark-b: ada@laptop is at work: floor restart, operation 2, begun 1970-01-01 00:00:01 UTC"
+    ASLEEP.add(left.caller.pid - 1)
+    assert told in status(site)["warnings"]
+
+
+def test_one_whose_process_died_is_abandoned_at_once(deployed: Situation) -> None:
+    """Only its own user on its own machine can tell."""
+    left = deployed.at_each_call(Situation.restart)[6]
+    began = "begun 1970-01-01 00:00:01 UTC"
+    assert f"spark-a, spark-b: abandoned by ada@laptop: floor restart, {began}{WAYS}" in status(left.site())["warnings"]
 
 
 def test_processes_that_outlived_their_unit(deployed: Situation) -> None:
