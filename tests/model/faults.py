@@ -40,7 +40,7 @@ def power_cut(situation: Situation, box: str) -> None:
 def slept(situation: Situation, _box: str) -> None:
     """The process sleeps until its lease has lapsed; nobody else does anything."""
     with asleep(situation):
-        situation.world.sleep(LEASE)
+        situation.world.sleep(LEASE, 10)
 
 
 def overtaken(by: Command, edit: Callable[[Situation], None]) -> Fault:
@@ -50,7 +50,7 @@ def overtaken(by: Command, edit: Callable[[Situation], None]) -> Fault:
         other = situation.other = Situation(situation.world, situation.text)
         edit(other)
         with asleep(situation):
-            situation.world.sleep(LEASE)
+            situation.world.sleep(LEASE, 10)
             code = by(other)
             if code:
                 situation.world.wrong.append(f"the other command ended with {code}: {other.said[-1:]}")

@@ -15,14 +15,14 @@ from tests.simulated.situation import Situation
 ENDS = {0, 1, 4, 5, KILLED}  # exit codes of a command that something happened to
 
 
-def calls(story: Story, situation: Situation) -> int:
-    """Prepare the story, and return how many calls its command makes when nothing happens."""
+def calls(story: Story, situation: Situation) -> list[str]:
+    """Prepare the story, and return which boxes its command calls, one after the other, when nothing happens."""
     story.prepare(situation)
     whole = copy.deepcopy(situation)
     whole.fate = whole.caller = Caller(0)
     assert story.command(whole) == 0, whole.said
     assert story.ends(whole) == []
-    return whole.caller.calls
+    return whole.caller.asked
 
 
 def tried(story: Story, prepared: Situation, fault: Fault, at: int, *, after: bool, gentle: bool = True) -> list[str]:
@@ -37,7 +37,7 @@ def tried(story: Story, prepared: Situation, fault: Fault, at: int, *, after: bo
     code = story.command(situation)
     if code not in ENDS:
         return [f"ends with {code}: {situation.said[-1:]}"]
-    world.sleep(LEASE + 50)
+    world.sleep(LEASE + 50, 10)
     if code == 0 and (found := story.ends(situation)):
         return [f"says that it is done, but {one}" for one in found]
     if (code := story.command(situation)) != 0:
@@ -61,7 +61,7 @@ def overtaken_at(story: Story, prepared: Situation, fault: Fault, by: Command, a
     found = [*world.wrong, *(f"a request on {name} was cut" for name in world.cut)]
     if code not in (0, 1, 4, 5):
         found.append(f"ends with {code}: {situation.said[-1:]}")
-    world.sleep(LEASE + 50)
+    world.sleep(LEASE + 50, 10)
     last, ends = situation.other, differences if by is deploy else story.ends
     if not situation.caller.stale and code == 0:  # it looked and began only after the other one: the last word is its
         last, ends = situation if story.command in (deploy, forced) else situation.other, story.ends

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class Caller:
     at: int | None = None
     after: bool = False
     then: Callable[[str], None] | None = None
-    calls: int = 0
+    asked: list[str] = field(default_factory=list)  # the box of each call
     dead: bool = False
     stale: bool = False  # it slept while others were at work: it may look, and change nothing any more
 
@@ -44,17 +44,17 @@ class Line:
         caller = self.caller
         if caller.dead:
             raise KilledError
-        caller.calls += 1
-        now = caller.calls == caller.at and caller.then is not None
+        caller.asked.append(self.box.name)
+        now = len(caller.asked) == caller.at and caller.then is not None
         if now and not caller.after:
             self._happen()
+        before = self.box.changeable() if caller.stale else None
         try:
-            before = self.box.changeable() if caller.stale else None
             answer = self.box.call(name, params, timeout=timeout, payload=payload)
             if name == "operation.take":
                 caller.stale, before = False, self.box.changeable()  # it has looked since, and holds the box now
         finally:
-            if caller.stale and self.box.changeable() != before:
+            if caller.stale and before is not None and self.box.changeable() != before:
                 self.box.world.wrong.append(f"{self.box.name}: {name} of a process that had slept took effect")
             if now and caller.after:
                 self._happen()

@@ -75,11 +75,11 @@ class World:
     def clock(self) -> float:
         return self.now
 
-    def sleep(self, seconds: float) -> None:
+    def sleep(self, seconds: float, step: float = LOOK_SECONDS) -> None:
         """Let time pass, in steps in which a pool may look."""
         ends = self.now + seconds
         while self.now < ends:
-            self.now = min(ends, self.now + LOOK_SECONDS)
+            self.now = min(ends, self.now + step)
             self.settle()
             KEEPER.look(self.now)
 
