@@ -19,6 +19,9 @@ def main(argv: Sequence[str]) -> int:
     if "--version" in argv:
         sys.stdout.write(f"{VERSION}\n")
         return 0
+    if "--list-devices" in argv:
+        sys.stdout.write("Available devices:\n")  # as llama.cpp on a box without a card
+        return 0
     try:
         settings = arguments.parse(argv, os.environ)
         from floor.sim.server import serve

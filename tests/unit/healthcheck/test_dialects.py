@@ -140,3 +140,40 @@ def test_llamacpp_without_metrics_tells_no_counts() -> None:
 def test_llamacpp_says_that_it_loads() -> None:
     assert find("llamacpp").loading(503, body("llamacpp/health_loading_503.json"))
     assert not find("llamacpp").loading(200, body("llamacpp/health_200.json"))
+
+
+def test_what_ollama_has_in_memory() -> None:
+    load = find("ollama").load(body("ollama/ps.json"))
+    assert load is not None
+    assert load.resident == ("mistral", "mistral:latest")
+    assert (load.on_card, load.running, load.in_flight, load.generated) == (1.0, None, None, None)
+    assert not load.lacks("mistral")
+    assert load.lacks("gemma")
+
+
+@pytest.mark.parametrize(
+    ("models", "share"), [("", None), ('{"name": "a", "size": 10, "size_vram": 4}', 0.4), ('{"name": "a"}', None)]
+)
+def test_how_much_of_it_is_on_a_card(models: str, share: float | None) -> None:
+    load = find("ollama").load(f'{{"models": [{models}]}}'.encode())
+    assert load is not None
+    assert load.on_card == share
+
+
+@pytest.mark.parametrize(
+    "page", [b"", b"[]", b"{}", b'{"models": 3}', b'{"models": [3]}', b'{"models": [{}]}', b"\xff"]
+)
+def test_what_is_not_ollamas_list_is_none(page: bytes) -> None:
+    assert find("ollama").load(page) is None
+
+
+def test_ollamas_names_go_without_their_tag_too() -> None:
+    listed = b'{"object": "list", "data": [{"id": "gemma:latest"}, {"id": "qwen3:8b"}]}'
+    assert find("ollama").served(listed) == ("gemma", "qwen3:8b", "gemma:latest")
+
+
+def test_embeddings_and_scores_are_counted() -> None:
+    assert openai.embedded(b'{"data": [{"embedding": [0.1]}, {"embedding": "AAAA"}]}') == 2
+    assert openai.embedded(b'{"data": [{"embedding": []}]}') == 0
+    assert openai.embedded(b'{"results": [{"index": 0, "relevance_score": 0.5}]}') == 1
+    assert openai.embedded(b'{"choices": []}') is None
