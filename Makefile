@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test check unit model integration packaging lab real machine install clean
+.PHONY: demo test check unit model integration packaging lab real real-llamacpp machine install clean
 
 install: $(STAMP)
 
@@ -53,7 +53,13 @@ lab: install machine
 
 # The same boxes with real vLLM on the CPU (root; 3.4 GB on disk the first time).
 real: install machine
-	$(BIN)/pytest tests/real
+	$(BIN)/pytest tests/real --ignore tests/real/llamacpp
+
+# The same boxes with llama.cpp's own server (root; the first time it is built from source, 8 minutes on two idle cores).
+# Not part of `make test`.
+real-llamacpp: install machine
+	sh tests/machine.sh cmake g++ make
+	$(BIN)/pytest tests/real/llamacpp
 
 clean:
 	rm -rf $(VENV) .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
