@@ -17,7 +17,7 @@ from floor.box.notify import Notifier
 from floor.errors import FloorError
 
 from . import front, settings
-from .nginx import RELOAD, reload_by
+from .nginx import RELOAD, Processes, reload_by
 from .service import Service
 from .world import World
 
@@ -31,7 +31,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.empty:
             front.ensure(wanted.pools, options.root)
         else:
-            asyncio.run(_serve(wanted, World(options.root, reload_by(shlex.split(options.reload)), _log)))
+            nginx = Processes(paths.under(options.root, paths.NGINX_PID))
+            reload = reload_by(shlex.split(options.reload), nginx.hang_up)
+            asyncio.run(_serve(wanted, World(options.root, reload, _log)))
     except FloorError as error:
         _log(f"floor-pool: {error}")
         return error.exit_code

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from floor.errors import FloorError
@@ -15,15 +17,20 @@ from .rollout import Process
 RELOAD = ("systemctl", "reload", "floor-proxy.service")
 RELOAD_TIMEOUT = 20.0  # seconds; the unit runs `nginx -t` first, which takes 0.05
 
+# What systemctl says of a job that contradicts the stop which waits for its turn (its transaction.c).
+_TO_BE_STOPPED = "is destructive"
+
 _TICKS = os.sysconf("SC_CLK_TCK")
 _LEAVING = b"is shutting down"  # what nginx adds to the title of a worker that takes no more requests
 
 Reload = Callable[[], Awaitable[None]]
 
 
-def reload_by(argv: Sequence[str] = RELOAD, timeout: float = RELOAD_TIMEOUT) -> Reload:
+def reload_by(argv: Sequence[str], hang_up: Callable[[], None], timeout: float = RELOAD_TIMEOUT) -> Reload:
     """Given a command, return what runs it. That raises FloorError with its words if it says that it failed.
 
+    A unit that is to be stopped is not reloaded by systemd any more, and at a shutdown nginx serves on until the copies
+    of its box have finished: then it is told by `hang_up` alone.
     One that takes longer than `timeout` seconds may still succeed, so it counts as asked for: whether new workers come
     is seen in /proc.
     """
@@ -46,6 +53,9 @@ def reload_by(argv: Sequence[str] = RELOAD, timeout: float = RELOAD_TIMEOUT) -> 
             return
         if process.returncode:
             words = " ".join(said.decode("utf-8", "replace").split()) or f"exit status {process.returncode}"
+            if _TO_BE_STOPPED in words:
+                hang_up()
+                return
             raise FloorError(f"`{' '.join(argv)}`: {words:.500}; `journalctl -u floor-proxy` tells more")
 
     return run
@@ -70,6 +80,13 @@ class Processes:
             return None  # not running, or about to write it
         found = self._process(pid)
         return None if found is None or not found[1].startswith(b"nginx: master process") else found[0]
+
+    def hang_up(self) -> None:
+        """Have the master read its files again. One that is gone needs not be told."""
+        master = self.master()
+        if master is not None:
+            with suppress(ProcessLookupError):
+                os.kill(master.pid, signal.SIGHUP)
 
     def workers(self, master: Process | None) -> tuple[Process, ...]:
         """Given the master, return its workers, those that are leaving too."""

@@ -1,4 +1,4 @@
-"""A copy that is stopped by hand: the real program of its unit, a real pool and nginx, and clients that never retry."""
+"""A copy that leaves: the real program of its unit, a real pool and nginx, and clients that never retry."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ from tests.integration.pool.test_rolling import when
 
 A, B = BACKENDS
 STREAMS = 10
+# What systemctl says while a shutdown waits for the copies: the proxy has its stop queued.
+REFUSES = """#!/bin/sh
+echo "Failed to reload floor-proxy.service: Transaction for floor-proxy.service/reload is destructive (…)." >&2
+exit 1
+"""
 
 
 def leave(stage: Stage, invocation: str) -> subprocess.Popen[str]:
@@ -32,10 +37,16 @@ def leave(stage: Stage, invocation: str) -> subprocess.Popen[str]:
 
 
 def test_it_leaves_the_pool_and_finishes_before_it_is_stopped(stage: Stage) -> None:
-    asyncio.run(stopped_by_hand(stage))
+    """As at a shutdown of the proxy's own box, when systemd reloads nothing any more."""
+    before = stage.reload.read_text()
+    stage.reload.write_text(REFUSES)
+    try:
+        asyncio.run(stopped(stage))
+    finally:
+        stage.reload.write_text(before)
 
 
-async def stopped_by_hand(stage: Stage) -> None:
+async def stopped(stage: Stage) -> None:
     engine, box = stage.engines[B], stage.boxes["b"]
     box.unit("active", "run-leaves")
     async with Load(stage.port, shorts=6) as load:

@@ -80,20 +80,39 @@ def test_this_very_machine_can_be_read() -> None:
     assert 0 < started <= now_ticks()
 
 
+def nobody() -> None:
+    raise AssertionError("nginx was told past systemd")
+
+
+def test_at_a_shutdown_nginx_is_told_past_systemd() -> None:
+    """Its unit has a stop queued, and systemd refuses every other job."""
+    words = (
+        "Failed to reload floor-proxy.service: Transaction for floor-proxy.service/reload is destructive "
+        "(floor-proxy.service has 'stop' job queued, but 'reload' is included in transaction)."
+    )
+    told: list[bool] = []
+    asyncio.run(reload_by(["sh", "-c", f'echo "{words}" >&2; exit 1'], lambda: told.append(True))())
+    assert told == [True]
+
+
+def test_a_master_that_is_gone_is_not_told(tmp_path: Path) -> None:
+    Processes(tmp_path / "nginx.pid").hang_up()
+
+
 def test_a_reload_that_fails_says_what_nginx_said() -> None:
     with pytest.raises(FloorError, match=r"^`sh -c .*`: nginx: \[emerg\] two lines; `journalctl -u floor-proxy`"):
-        asyncio.run(reload_by(["sh", "-c", "echo nginx: [emerg]; echo two lines >&2; exit 3"])())
+        asyncio.run(reload_by(["sh", "-c", "echo nginx: [emerg]; echo two lines >&2; exit 3"], nobody)())
 
 
 def test_a_reload_without_words_says_how_it_ended() -> None:
     with pytest.raises(FloorError, match=r"`sh -c exit 3`: exit status 3;"):
-        asyncio.run(reload_by(["sh", "-c", "exit 3"])())
+        asyncio.run(reload_by(["sh", "-c", "exit 3"], nobody)())
 
 
 def test_a_command_that_is_missing_is_said() -> None:
     with pytest.raises(FloorError, match=r"`/no/such`: No such file or directory; floor-pool cannot reload nginx"):
-        asyncio.run(reload_by(["/no/such"])())
+        asyncio.run(reload_by(["/no/such"], nobody)())
 
 
 def test_a_reload_that_takes_too_long_counts_as_asked_for() -> None:
-    asyncio.run(reload_by(["sleep", "60"], timeout=0.05)())
+    asyncio.run(reload_by(["sleep", "60"], nobody, timeout=0.05)())
