@@ -1,6 +1,6 @@
 """A Hugging Face hub on a port of its own: real HTTP with ranges, redirects, gates, and what goes wrong on the way.
 
-`python -m tests.hub ADDRESS PORT` serves one made repository, for the lab.
+`python -m tests.hub ADDRESS PORT SIZE PACE` serves one made and gated repository, for the lab.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class Handler(BaseHTTPRequestHandler):
 
 if __name__ == "__main__":
     size = int(sys.argv[3])
-    hub = Hub(files=made(2, (size, size // 2, size // 2)), address=sys.argv[1], port=int(sys.argv[2]))
+    hub = Hub(files=made(2, (size, size // 2, size // 2)), gated=True, address=sys.argv[1], port=int(sys.argv[2]))
     hub.faults.pace = float(sys.argv[4])
     with hub:
         print(json.dumps(hub.listing()), flush=True)

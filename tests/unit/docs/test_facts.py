@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from floor import errors
+from floor.agent import fetch_serve
 from floor.box import lease, paths
 from floor.config.boxes import Box
 from floor.config.models import Model
@@ -45,8 +46,9 @@ def test_the_ports_are_the_defaults() -> None:
         "8080": Proxy.model_fields["listen"].default,
         "8000": Model.model_fields["port"].default,
         "8099": Box.model_fields["status_port"].default,
+        "8098": fetch_serve.PORT,
     }
-    rows = {row[0].split(" ")[0] for row in tables(SECURITY) if row[0].split(" ")[0].isdigit()}
+    rows = {first for row in tables(SECURITY) if (first := re.split("[ ,]", row[0])[0]).isdigit()}
     assert {str(port) for port in ports.values()} == rows
     assert all(int(told) == port for told, port in ports.items())
 
