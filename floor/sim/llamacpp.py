@@ -34,10 +34,6 @@ async def _no_embeddings(sim: Simulator, exchange: Exchange, body: bytes, entry:
     raise refusal(501, "This server does not support embeddings. Start it with `--embeddings`")
 
 
-async def _no_chat(sim: Simulator, exchange: Exchange, body: bytes, entry: Entry) -> None:  # noqa: ARG001
-    raise refusal(501, "This server does not support completions. Start it without `--embeddings`")
-
-
 async def _no_rerank(sim: Simulator, exchange: Exchange, body: bytes, entry: Entry) -> None:  # noqa: ARG001
     raise refusal(501, "This server does not support reranking. Start it with `--reranking`")
 
@@ -75,11 +71,8 @@ GENERATES = {
     **dict.fromkeys(("/completions", "/v1/completions"), _completion),
     "/v1/embeddings": Route(("POST",), _no_embeddings),
 }
-EMBEDS = {
-    **_always,
-    **dict.fromkeys(("/chat/completions", "/v1/chat/completions", "/v1/completions"), Route(("POST",), _no_chat)),
-    "/v1/embeddings": _embed,
-}
+# With --embeddings it goes on answering chats: seen of a real one.
+EMBEDS = {**GENERATES, "/v1/embeddings": _embed}
 
 
 def find(path: str, settings: Settings) -> tuple[str, Route] | None:
