@@ -15,11 +15,15 @@ ABORT = "deploy --abort"  # the verb of an operation that goes back
 def unfinished(seen: Mapping[str, Seen]) -> OperationSeen | None:
     """Given what was seen of the boxes, return the last operation, unless it is done; one at work is unfinished too.
 
-    Done on one box is done: the others could not be told.
+    Done on one box is done: the others could not be told. Only one that went back is not, while a box that has missed
+    it keeps what was left there.
     """
     records = [one.operation for one in seen.values() if one.operation]
     last = [record for record in records if record.epoch == max(each.epoch for each in records)]
-    return None if not last or any(record.state == "done" for record in last) else last[0]
+    if not any(record.state == "done" for record in last):
+        return last[0] if last else None
+    missed = any(record.state != "done" for record in records if record.epoch < last[0].epoch)
+    return last[0] if last[0].verb == ABORT and missed else None
 
 
 def kept(seen: Mapping[str, Seen], left: OperationSeen) -> str | None:
@@ -55,8 +59,8 @@ def digest(text: str) -> str:
 
 def finishing(verb: str, target: Any) -> str:
     """Given the verb and target of an operation, return the command that goes on with it."""
-    if verb == "restart" and isinstance(target, dict):
-        return " ".join(["floor restart", *sorted(target)])
+    if verb in ("restart", "reboot") and isinstance(target, dict):
+        return " ".join([f"floor {verb}", *sorted(target)])
     if verb == "remove" and isinstance(target, str):
         return f"floor remove {target}"
     return f"floor {verb}"

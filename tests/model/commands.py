@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from floor.errors import FloorError
-from floor.operations import drain, removal, restart
+from floor.errors import FloorError, RefusedError
+from floor.operations import drain, reboot, removal, restart
 from tests.simulated.caller import KilledError
 from tests.simulated.situation import Situation
 
@@ -25,6 +25,19 @@ def forced(situation: Situation) -> int:
 def restarted(situation: Situation) -> int:
     given = situation.said.append, situation.progress.append
     return ended(situation, lambda: 0 if restart.restart(situation.site(), [], *given).complete else 1)
+
+
+def rebooted(situation: Situation) -> int:
+    """`floor reboot spark-a spark-b`."""
+    given = situation.said.append, situation.progress.append
+    boxes = ["spark-a", "spark-b"]
+    return ended(situation, lambda: 0 if reboot.reboot(situation.site(), boxes, *given).complete else 1)
+
+
+def aborted(situation: Situation) -> int:
+    """`floor deploy --abort`; where nothing is left to be ended that is fine."""
+    code = ended(situation, lambda: 0 if situation.abort().complete else 1)
+    return 0 if code == RefusedError.exit_code and "nothing was left unfinished" in situation.said[-1] else code
 
 
 def drained(situation: Situation) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tests.model import commands
 from tests.model.wanted import differences, out_of_pools
+from tests.simulated.caller import Caller
 from tests.simulated.situation import ONE_BOX, THREE_BOXES, TWO_BOXES, Situation
 
 SECOND = """\
@@ -18,20 +19,25 @@ SECOND = """\
     runtime: {kind: docker, image: "registry.example/vllm:v1"}
     replicas: [spark-a, spark-b]
 """
+LARGE = TWO_BOXES.replace("utilization: 0.4", "utilization: 0.7")  # two of them do not fit on a box
 TWO_MODELS = TWO_BOXES.replace("proxy:", f"{SECOND}proxy:")
 
 
 @dataclass(frozen=True)
 class Story:
-    """`prepare` brings the boxes to where `command` begins; `ends` tells what is not as it must be in the end."""
+    """`prepare` brings the boxes to where `command` begins; `ends` tells what is not as it must be in the end.
+
+    A command that is `once` does its work again when it is given again after it was done.
+    """
 
     prepare: Callable[[Situation], None]
     command: commands.Command
     ends: Callable[[Situation], list[str]] = differences
     guarded: frozenset[str] = frozenset({"flagship"})
+    once: bool = False
 
 
-def _deployed(text: str, old: str = "", new: str = "") -> Callable[[Situation], None]:
+def deployed(text: str, old: str = "", new: str = "") -> Callable[[Situation], None]:
     """Deploy a file, then edit it."""
 
     def prepare(situation: Situation) -> None:
@@ -43,8 +49,12 @@ def _deployed(text: str, old: str = "", new: str = "") -> Callable[[Situation], 
     return prepare
 
 
+def _nothing(_situation: Situation) -> None:
+    return
+
+
 def _drained(situation: Situation) -> None:
-    _deployed(TWO_BOXES)(situation)
+    deployed(TWO_BOXES)(situation)
     assert commands.drained(situation) == 0
 
 
@@ -72,6 +82,23 @@ def _all_anew(situation: Situation) -> list[str]:
     return once + differences(situation)
 
 
+def _all_booted(situation: Situation) -> list[str]:
+    same = [f"{box.name} did not boot" for box in situation.world.boxes.values() if box.boot == "boot-1"]
+    return same + differences(situation)
+
+
+def _left(situation: Situation) -> None:
+    """A deployment that was killed with one of the copies changed and the other one on its way."""
+    deployed(TWO_BOXES, "max_requests: 12", "max_requests: 13")(situation)
+    situation.fate = Caller(0, 52, after=True, then=lambda _box: situation.caller.kill())
+    assert commands.deploy(situation) == commands.KILLED
+    assert (situation.starts("spark-a"), situation.starts("spark-b")) == (2, 1)
+
+
+def _as_before(situation: Situation) -> list[str]:
+    return differences(Situation(situation.world, TWO_BOXES))
+
+
 def _out(situation: Situation) -> list[str]:
     world = situation.world
     return [f"still in {box}'s pool" for box in world.boxes if "flagship@spark-b" in world.members(box)]
@@ -83,26 +110,28 @@ def _gone(situation: Situation) -> list[str]:
 
 
 STORIES = {
-    "first deployment": Story(_deployed_nothing := (lambda _: None), commands.deploy),
-    "rolling change": Story(_deployed(TWO_BOXES, "max_requests: 12", "max_requests: 13"), commands.deploy),
-    "other port": Story(_deployed(TWO_BOXES, "max_requests: 12", "port: 8005"), commands.deploy),
+    "first deployment": Story(_nothing, commands.deploy),
+    "rolling change": Story(deployed(LARGE, "max_requests: 12", "max_requests: 13"), commands.deploy),
+    "other port": Story(deployed(TWO_BOXES, "max_requests: 12", "port: 8005"), commands.deploy),
     "copy moves": Story(
-        _deployed(THREE_BOXES, "replicas: [spark-a, spark-b]", "replicas: [spark-a, spark-c]"), commands.deploy
+        deployed(THREE_BOXES, "replicas: [spark-a, spark-b]", "replicas: [spark-a, spark-c]"), commands.deploy
     ),
     "box is added": Story(
-        _deployed(ONE_BOX, ONE_BOX, TWO_BOXES),
+        deployed(ONE_BOX, ONE_BOX, TWO_BOXES),
         commands.deploy,
     ),
     "model is added, a person drained": Story(_half, commands.deploy),
-    "model is removed": Story(_deployed(TWO_MODELS, SECOND, ""), commands.forced),
+    "model is removed": Story(deployed(TWO_MODELS, SECOND, ""), commands.forced),
     "two models change": Story(
-        _deployed(TWO_MODELS, "vllm:v1", "vllm:v2"), commands.deploy, guarded=frozenset({"flagship", "second"})
+        deployed(TWO_MODELS, "vllm:v1", "vllm:v2"), commands.deploy, guarded=frozenset({"flagship", "second"})
     ),
     "one box, forced": Story(
-        _deployed(ONE_BOX, "max_requests: 12", "max_requests: 13"), commands.forced, guarded=frozenset()
+        deployed(ONE_BOX, "max_requests: 12", "max_requests: 13"), commands.forced, guarded=frozenset()
     ),
-    "restart": Story(_deployed(TWO_BOXES), commands.restarted, _all_anew),
-    "drain": Story(_deployed(TWO_BOXES), commands.drained, _out),
+    "restart": Story(deployed(TWO_BOXES), commands.restarted, _all_anew, once=True),
+    "reboot": Story(deployed(TWO_BOXES), commands.rebooted, _all_booted, once=True),
+    "abort": Story(_left, commands.aborted, _as_before),
+    "drain": Story(deployed(TWO_BOXES), commands.drained, _out),
     "undrain": Story(_drained, commands.undrained, out_of_pools),
-    "remove": Story(_deployed(TWO_BOXES), commands.removed, _gone),
+    "remove": Story(deployed(TWO_BOXES), commands.removed, _gone),
 }

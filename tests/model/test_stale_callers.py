@@ -9,10 +9,19 @@ import pytest
 from tests.model import commands
 from tests.model.faults import overtaken
 from tests.model.stories import STORIES, Story
-from tests.model.trial import calls, overtaken_at
+from tests.model.trial import overtaken_at, undisturbed
 from tests.simulated.situation import Situation
 
-LEASED = ["first deployment", "rolling change", "copy moves", "two models change", "restart", "remove"]
+LEASED = [
+    "first deployment",
+    "rolling change",
+    "copy moves",
+    "two models change",
+    "restart",
+    "reboot",
+    "abort",
+    "remove",
+]
 
 
 def _as_it_is(_situation: Situation) -> None:
@@ -28,13 +37,13 @@ def test_the_same_command_is_given_meanwhile(situation: Situation, story: str) -
     _overtaken(situation, STORIES[story], STORIES[story].command, _as_it_is)
 
 
-@pytest.mark.parametrize("story", [name for name in LEASED if name != "remove"])
+@pytest.mark.parametrize("story", [name for name in LEASED if name not in ("abort", "remove")])
 def test_another_file_is_deployed_meanwhile(situation: Situation, story: str) -> None:
     _overtaken(situation, STORIES[story], commands.deploy, _edited)
 
 
 def _overtaken(situation: Situation, story: Story, by: commands.Command, edit: Callable[[Situation], None]) -> None:
-    asked = calls(story, situation)
+    asked = undisturbed(story, situation).asked
     for at in range(1, len(asked) + 1):
         found = overtaken_at(story, situation, overtaken(by, edit), by, at)
         assert found == [], f"asleep before call {at} of {len(asked)}"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.model import faults
 from tests.model.stories import STORIES
-from tests.model.trial import calls, tried
+from tests.model.trial import tried, undisturbed
 from tests.simulated.situation import Situation
 
 FAULTS = {
@@ -37,7 +37,7 @@ def moments(fault: str, asked: list[str]) -> Iterator[tuple[int, bool]]:
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("story", STORIES)
 def test_at_every_call(situation: Situation, story: str, fault: str) -> None:
-    asked = calls(STORIES[story], situation)
-    for at, after in moments(fault, asked):
-        found = tried(STORIES[story], situation, FAULTS[fault], at, after=after, gentle=fault in GENTLE)
-        assert found == [], f"{story}, {fault} {'after' if after else 'before'} call {at} of {len(asked)}"
+    run = undisturbed(STORIES[story], situation)
+    for at, after in moments(fault, run.asked):
+        found = tried(STORIES[story], situation, run, FAULTS[fault], at, after=after, gentle=fault in GENTLE)
+        assert found == [], f"{story}, {fault} {'after' if after else 'before'} call {at} of {len(run.asked)}"

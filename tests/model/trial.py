@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 from functools import partial
 
 from tests.model.commands import KILLED, Command, deploy, forced
@@ -15,20 +16,30 @@ from tests.simulated.situation import Situation
 ENDS = {0, 1, 4, 5, KILLED}  # exit codes of a command that something happened to
 
 
-def calls(story: Story, situation: Situation) -> list[str]:
-    """Prepare the story, and return which boxes its command calls, one after the other, when nothing happens."""
+@dataclass(frozen=True)
+class Run:
+    """A command to which nothing happens: the boxes it calls, one after the other, and what it starts on each."""
+
+    asked: list[str]
+    begun: list[tuple[str, int, int]]
+
+
+def undisturbed(story: Story, situation: Situation) -> Run:
+    """Prepare the story, and return how its command goes when nothing happens."""
     story.prepare(situation)
     whole = copy.deepcopy(situation)
     whole.fate = whole.caller = Caller(0)
     assert story.command(whole) == 0, whole.said
     assert story.ends(whole) == []
-    return whole.caller.asked
+    return Run(whole.caller.asked, begun(whole))
 
 
-def tried(story: Story, prepared: Situation, fault: Fault, at: int, *, after: bool, gentle: bool = True) -> list[str]:
+def tried(
+    story: Story, prepared: Situation, run: Run, fault: Fault, at: int, *, after: bool, gentle: bool = True
+) -> list[str]:
     """Run the story's command with `fault` at a call, then again as a person would. Return what is wrong, in words.
 
-    A fault that is not `gentle` ends requests by itself.
+    A fault that is not `gentle` ends requests and engines by itself.
     """
     situation = copy.deepcopy(prepared)
     world = situation.world
@@ -39,16 +50,30 @@ def tried(story: Story, prepared: Situation, fault: Fault, at: int, *, after: bo
         return [f"ends with {code}: {situation.said[-1:]}"]
     world.sleep(LEASE + 50, 10)
     if code == 0 and (found := story.ends(situation)):
-        return [f"says that it is done, but {one}" for one in found]
-    if (code := story.command(situation)) != 0:
+        return [*world.wrong, *(f"says that it is done, but {one}" for one in found)]
+    if code and (code := story.command(situation)) != 0:
         return [*world.wrong, f"run again it ends with {code}: {situation.said[-3:]}"]
-    starts = [list(box.starts) for box in world.boxes.values()]
-    found = [*world.wrong, *story.ends(situation), *(f"a request on {name} was cut" for name in world.cut if gentle)]
-    if story.command(situation) != 0 or (
-        "restart" not in story.command.__name__ and starts != [list(box.starts) for box in world.boxes.values()]
-    ):
-        found.append("done, it is not nothing to do")
-    return found
+    found = [*world.wrong, *story.ends(situation)]
+    if gentle:
+        found += [f"a request on {name} was cut" for name in world.cut]
+        found += [
+            f"started {one}, not {other}"
+            for one, other in zip(begun(situation), run.begun, strict=True)
+            if one != other
+        ]
+    return found + ([] if story.once else _left_over(story, situation))
+
+
+def _left_over(story: Story, situation: Situation) -> list[str]:
+    """What the command still does when it is done."""
+    before = begun(situation)
+    return [] if story.command(situation) == 0 and before == begun(situation) else ["done, it is not nothing to do"]
+
+
+def begun(situation: Situation) -> list[tuple[str, int, int]]:
+    """Of each box: its name, how many engines were started on it, and how often it was rebooted."""
+    boxes = situation.world.boxes.values()
+    return [(box.name, sum(unit.startswith("floor-copy-") for unit in box.starts), box.reboots) for box in boxes]
 
 
 def overtaken_at(story: Story, prepared: Situation, fault: Fault, by: Command, at: int) -> list[str]:
