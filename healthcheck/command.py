@@ -148,9 +148,10 @@ async def _only_model(client: httpx.AsyncClient, target: Target) -> str | Verdic
         return judge(target, History(), sample)[1]
     if not sample.served:
         raise FloorError(f"{target.url} lists no model; name the one it should serve with --model")
-    if len(sample.served) > 1:
-        raise FloorError(f"{target.url} lists {', '.join(sample.served)}; choose one with --model")
-    return sample.served[0]
+    names = [name for name in sample.served if name.removesuffix(":latest") == name or name[:-7] not in sample.served]
+    if len(names) > 1:
+        raise FloorError(f"{target.url} lists {', '.join(names)}; choose one with --model")
+    return names[0]
 
 
 def _key(path: Path | None) -> str | None:

@@ -70,6 +70,13 @@ def test_another_model_is_served(engine: Any, capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().out == expected
 
 
+def test_a_model_with_and_without_its_tag_is_one(engine: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ollama's names."""
+    engine.models = ("flagship", "flagship:latest")
+    assert main([URL]) == 0
+    assert capsys.readouterr().out.startswith(f"OK flagship at {URL}")
+
+
 def test_several_models_are_a_question(engine: Any, capsys: pytest.CaptureFixture[str]) -> None:
     engine.models = ("flagship", "small")
     assert main([URL]) == 3
