@@ -177,7 +177,7 @@ def answering(client: httpx.Client, source: Source, entry: Entry) -> str:
             answer = client.head(remote.url, headers=dict(remote.headers), timeout=httpx.Timeout(5.0))
             remote.refuse(answer.status_code, answer.headers)
         except (httpx.HTTPError, UnreachableError) as error:
-            why.append(f"{url.rpartition('/')[0]}: {str(error) or type(error).__name__}")
+            why.append(f"{url}: {str(error) or type(error).__name__}")
             continue
         return url
     raise UnreachableError("the other box cannot be reached: " + "; ".join(why))

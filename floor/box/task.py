@@ -160,7 +160,7 @@ def pid(task: str, root: Path = paths.ROOT) -> int | None:
     except FileNotFoundError:
         return None
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         text = os.read(handle, 32)
         return int(text) if text.isdigit() else 0

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from floor.box import manifest, paths
@@ -24,9 +24,18 @@ READABLE = 0o644  # the engine's user has to read what root fetches
 OPEN = 0o755
 
 
-def folder_of(source: str) -> str:
-    """Given the `source` of a copy, return the folder that is fetched into: a single file lies in one."""
-    return str(Path(source).parent) if source.endswith(".gguf") else source
+def folder_of(source: str, include: Sequence[str] = ()) -> str:
+    """Given the `source` of a copy and the patterns of its fetch, return the folder that is fetched into.
+
+    A single file lies in one. Where the patterns name a folder of the repository (`Q4_K_M/*.gguf`) and the file lies in
+    one of that name, the repository begins above it.
+    """
+    if not source.endswith(".gguf"):
+        return source
+    folder = str(PurePosixPath(source).parent)
+    heads = {pattern.rpartition("/")[0] for pattern in include}
+    head = f"/{heads.pop()}" if len(heads) == 1 else "/"
+    return folder.removesuffix(head) if head != "/" and len(folder) > len(head) else folder
 
 
 def part_of(folder: Path) -> Path:

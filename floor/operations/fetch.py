@@ -6,22 +6,22 @@ when it is whole, and a deployment says so while it is not.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
+from floor.box import hub as hub_api
 from floor.box import manifest
-from floor.box.manifest import Origin
-from floor.errors import BoxError, FloorError, RefusedError, UsageError
+from floor.errors import BoxError, FloorError
+from floor.operations import fetch_demand as demand
+from floor.operations.fetch_demand import Rows
+from floor.operations.fetch_relay import Relay
 from floor.operations.fetch_tasks import Over, Tasks, Work
 from floor.operations.site import Site
 from floor.plan import fetch as plan
 from floor.plan.fetch import HUB, FolderSeen, Transfer, Tried, Weights
 
 Say = Callable[[str], None]
-Rows = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class Fetch:
     failed: list[str] = field(default_factory=list)
     absent: dict[str, str] = field(default_factory=dict)
     patience: Mapping[str, Any] = field(default_factory=dict)
+    relay: Relay | None = None  # there where no box reaches the hub, and this machine does
 
     def look(self, goals: Sequence[Weights]) -> dict[tuple[str, str], FolderSeen]:
         """Look at the folders of all goals. A box that does not answer is named in `absent` and left out."""
@@ -81,19 +82,40 @@ class Fetch:
 
     def _listing(self, goal: Weights, seen: Mapping[str, FolderSeen], tried: Tried) -> Rows:
         why: list[str] = []
+        every: Sequence[manifest.Entry] = ()
         asked = {"endpoint": self.hub.endpoint, "repo": goal.origin.repo, "revision": goal.origin.revision}
         for box in sorted(seen, key=lambda box: -seen[box].partial):
             answer = self.site.boxes[box].call("fetch.list", {**asked, "token": self.hub.token}, timeout=60)
             if "denied" in answer:
                 raise FloorError(answer["denied"])
-            if "unreachable" in answer:
-                tried.add(Transfer(box, HUB))
-                why.append(f"  {box}: {answer['unreachable']}")
-                continue
-            every = manifest.entries(answer["files"])
-            return [entry.as_json() for entry in self._chosen(goal, every)]
+            if "files" in answer:
+                every = manifest.entries(answer["files"])
+                break
+            why.append(f"  {box}: {answer['unreachable']}")
+            tried.add(Transfer(box, HUB))
+        else:
+            every = self._through_here(goal, why)
+            tried.pairs.clear()
+        return [entry.as_json() for entry in self._chosen(goal, every)]
+
+    def _through_here(self, goal: Weights, why: list[str]) -> Sequence[manifest.Entry]:
+        """Ask the hub from this machine, which no box needs for it otherwise. From now on it passes files on."""
+        import httpx
+
+        asked = self.hub.endpoint, goal.origin.repo, goal.origin.revision, self.hub.token
+        try:
+            with httpx.Client(follow_redirects=True) as client:
+                found = hub_api.listing(client, *asked)
+        except hub_api.UnreachableError as error:
+            why.append(f"  this machine: {error}")
+        else:
+            self.say(f"{goal.origin}: no box reaches the hub; it comes through this machine, which has to stay on:")
+            for line in why:
+                self.say(line)
+            self.relay = self.relay or Relay(self.site, self.hub)
+            return found.files
         raise FloorError(
-            f"{goal.origin}: no box that needs it reaches the hub:\n" + "\n".join(why) + "\n"
+            f"{goal.origin}: neither a box that needs it nor this machine reaches the hub:\n" + "\n".join(why) + "\n"
             "connect one of them for the time of the fetch, set HF_ENDPOINT to a mirror, or put the weights there"
         )
 
@@ -104,9 +126,10 @@ class Fetch:
             raise FloorError(f"{goal.origin}: `include` matches none of its {len(every)} files: {names} …")
         there = {entry.path for entry in found}
         for copy in (copy for model in goal.models for copy in self.site.loaded.config.copies(model)):
-            if copy.box in goal.places and copy.source.endswith(".gguf") and Path(copy.source).name not in there:
+            at = copy.source.removeprefix(f"{goal.places.get(copy.box)}/")
+            if copy.source.endswith(".gguf") and at != copy.source and at not in there:
                 some = ", ".join(sorted(name for name in there if name.endswith(".gguf"))[:8]) or "none"
-                raise FloorError(f"{copy.backend}: {goal.origin} has no {Path(copy.source).name}; it has {some}")
+                raise FloorError(f"{copy.backend}: {goal.origin} has no {at}; it has {some}")
         return found
 
     def bring(self, goal: Weights, rows: Rows, tried: Tried) -> None:
@@ -115,7 +138,7 @@ class Fetch:
         while len(self.failed) == before:
             looked = self.look([goal])
             seen = {box: found for (box, _), found in looked.items()}
-            turn = plan.next_weights(answering([goal], looked)[0], seen, tried)
+            turn = plan.next_weights(demand.answering([goal], looked)[0], seen, tried)
             if not turn.transfers:
                 for box in turn.stuck:
                     self.fail(f"{box}: {goal.origin} can be had from nowhere")
@@ -128,7 +151,12 @@ class Fetch:
 
     def _work(self, goal: Weights, rows: Rows, transfer: Transfer) -> Work:
         box, giver = transfer.box, transfer.source
-        if giver == HUB:
+        secret: str | None
+        if giver == HUB and self.relay:
+            url, secret = self.relay.url(box, goal.origin)
+            urls, kind = [url], "box"
+            self.say(f"{box}: fetches {goal.origin} through this machine into {goal.places[box]}")
+        elif giver == HUB:
             urls, kind, secret = [self.hub.endpoint], "hub", self.hub.token
             self.say(f"{box}: fetches {goal.origin} from {self.hub.endpoint} into {goal.places[box]}")
         else:
@@ -159,6 +187,11 @@ class Fetch:
             return
         self.fail(over.why)
 
+    def close(self) -> None:
+        """End what this machine passes on."""
+        if self.relay:
+            self.relay.close()
+
     def compare(self, goal: Weights) -> tuple[dict[str, str | None], bool]:
         """Return the digest of the manifest on each box, and whether all are there and equal."""
         seen = self.look([goal])
@@ -171,37 +204,3 @@ class Fetch:
                 + "); run `floor fetch --check`"
             )
         return digests, len(values) == 1 and None not in values and len(digests) == len(goal.places)
-
-
-def answering(goals: Sequence[Weights], seen: Mapping[tuple[str, str], FolderSeen]) -> list[Weights]:
-    """Given goals and what was seen, return the goals with the boxes that answered."""
-    return [
-        dataclasses.replace(goal, places={box: at for box, at in goal.places.items() if (box, at) in seen})
-        for goal in goals
-    ]
-
-
-def names(site: Site, models: Sequence[str], boxes: Sequence[str]) -> None:
-    """Raise UsageError for a model or a box that floor.yaml does not have."""
-    config = site.loaded.config
-    for model in models:
-        if model not in config.models:
-            raise UsageError(f"{model}: no such model in floor.yaml; there are {', '.join(config.models)}")
-    for box in boxes:
-        if box not in site.boxes:
-            raise UsageError(f"{box}: no such box that floor manages; there are {', '.join(site.boxes)}")
-
-
-def sizes_of(rows: Mapping[Origin, Rows]) -> dict[Origin, int]:
-    """Given the files of each goal, return how many bytes they have."""
-    return {origin: sum(int(row["size"]) for row in files) for origin, files in rows.items()}
-
-
-def demand_room(
-    goals: Sequence[Weights], rows: Mapping[Origin, Rows], seen: Mapping[tuple[str, str], FolderSeen]
-) -> None:
-    """Raise RefusedError for a folder that holds other weights, FloorError for a disk that is too small."""
-    if found := plan.refusals(goals, seen):
-        raise RefusedError("nothing was fetched:\n" + "\n".join(f"  {line}" for line in found))
-    if found := plan.shortages(goals, sizes_of(rows), seen):
-        raise FloorError("nothing was fetched:\n" + "\n".join(f"  {line}" for line in found))

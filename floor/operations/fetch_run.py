@@ -8,9 +8,10 @@ from typing import Any
 
 from floor.box.manifest import Origin
 from floor.errors import FloorError
-from floor.operations import fetch as weights
+from floor.operations import fetch_demand as demand
 from floor.operations.deploy import install_releases
-from floor.operations.fetch import Fetch, Hub, Rows
+from floor.operations.fetch import Fetch, Hub
+from floor.operations.fetch_demand import Rows
 from floor.operations.fetch_images import Images
 from floor.operations.fetch_tasks import Tasks, Work
 from floor.operations.site import Site
@@ -55,7 +56,7 @@ def fetch(
     Raise UsageError for unknown names, RefusedError where a folder holds something else, FloorError with what is
     lacking before anything is fetched, or with all that failed.
     """
-    weights.names(site, models, boxes)
+    demand.names(site, models, boxes)
     config = site.loaded.config
     goals, pictures = plan.weights_wanted(config, models, boxes), plan.images_wanted(config, models, boxes)
     outcome = Fetched()
@@ -73,6 +74,7 @@ def fetch(
         _weights(run, goals, outcome, dry_run=dry_run)
         _images(docker, pictures, outcome, dry_run=dry_run)
     finally:
+        run.close()
         tasks.close()
     outcome.failed = [*run.failed, *run.absent.values()]
     outcome.complete = outcome.complete and not outcome.failed
@@ -97,7 +99,7 @@ def _check(run: Fetch, goals: Sequence[Weights]) -> None:
 
 def _weights(run: Fetch, goals: Sequence[Weights], outcome: Fetched, *, dry_run: bool) -> None:
     looked = run.look(goals)
-    there = weights.answering(goals, looked)
+    there = demand.answering(goals, looked)
     tried = {goal.origin: Tried() for goal in goals}
     rows: dict[Origin, Rows] = {}
     for goal in there:
@@ -105,8 +107,8 @@ def _weights(run: Fetch, goals: Sequence[Weights], outcome: Fetched, *, dry_run:
         if seen:
             rows[goal.origin] = run.files(goal, seen, tried[goal.origin])
     known = [goal for goal in there if goal.origin in rows]
-    weights.demand_room(known, rows, looked)
-    sizes = weights.sizes_of(rows)
+    demand.demand_room(known, rows, looked)
+    sizes = demand.sizes_of(rows)
     for goal in known:
         outcome.pending += _pending(goal, sizes[goal.origin], looked)
     for goal in () if dry_run else known:
@@ -151,7 +153,7 @@ def _images(run: Images, goals: Sequence[Image], outcome: Fetched, *, dry_run: b
 
 def stop(site: Site, models: Sequence[str], boxes: Sequence[str], say: Say) -> None:
     """End what the boxes fetch of these models, also where the command that began it is gone. What has come is kept."""
-    weights.names(site, models, boxes)
+    demand.names(site, models, boxes)
     config = site.loaded.config
     tasks = [(box, goal.task(box)) for goal in plan.weights_wanted(config, models, boxes) for box in goal.places]
     for goal in plan.images_wanted(config, models, boxes):

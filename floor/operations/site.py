@@ -143,7 +143,7 @@ def questions(config: Config, state: BoxState, owned: Iterable[str]) -> dict[str
         "files": [*files, *sorted({path for unit in state.units for path in KEYS.get(unit.kind, ())})],
         "images": images,
         "paths": sorted({path for copy in copies if copy.source for path in _needed(copy)}),
-        "weights": sorted({folder_of(copy.source) for copy in copies if copy.fetch}),
+        "weights": sorted({folder_of(copy.source, copy.fetch.include) for copy in copies if copy.fetch}),
         "read": [str(paths.POOL_SETTINGS), *sorted(settings)],
     }
 

@@ -125,7 +125,7 @@ def weights_wanted(config: Config, models: Collection[str], boxes: Collection[st
             origin = Origin(copy.fetch.repo, copy.fetch.revision, tuple(copy.fetch.include))
             names, places = found.setdefault(origin, ({}, {}))
             names[copy.model] = None
-            places.setdefault(copy.box, folder_of(copy.source))
+            places.setdefault(copy.box, folder_of(copy.source, copy.fetch.include))
     return [Weights(origin, tuple(names), places) for origin, (names, places) in found.items()]
 
 

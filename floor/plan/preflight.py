@@ -95,7 +95,7 @@ def _copy(copy: Wanted, seen: Seen) -> list[str]:
             f"it holds this name: OLLAMA_MODELS={wanted.source} ollama serve, and beside it ollama cp TAG {copy.model}"
         )
     elif why := _unfit(copy, seen):
-        found.append(f"{seen.box}: {folder_of(wanted.source)} {why} ({copy.backend})")
+        found.append(f"{seen.box}: {_folder(copy)} {why} ({copy.backend})")
     holder = seen.listening.get(str(wanted.port))
     if holder and not _own(copy, seen, holder):
         found.append(_held(seen, wanted.port, f"the port of {copy.backend}", "port"))
@@ -106,13 +106,19 @@ def _bring(copy: Wanted, seen: Seen) -> str:
     """How weights come to a box that has none of them, or not all."""
     if copy.resolved.fetch is None:
         return "copy the weights there, or write `fetch` and run `floor fetch`"
-    come = seen.weights.get(folder_of(copy.resolved.source), {}).get("partial")
+    come = seen.weights.get(_folder(copy), {}).get("partial")
     return f"run `floor fetch {copy.model}`" + (f", which goes on from {told_size(come)}" if come else "")
+
+
+def _folder(copy: Wanted) -> str:
+    """Where the weights of a copy are fetched into."""
+    fetch = copy.resolved.fetch
+    return folder_of(copy.resolved.source, fetch.include if fetch else ())
 
 
 def _unfit(copy: Wanted, seen: Seen) -> str:
     """What is wrong with weights that are there, empty where nothing is known against them."""
-    fetch, known = copy.resolved.fetch, seen.weights.get(folder_of(copy.resolved.source), {})
+    fetch, known = copy.resolved.fetch, seen.weights.get(_folder(copy), {})
     if fetch is None:
         return ""
     if known.get("incomplete"):

@@ -178,3 +178,16 @@ def test_a_damaged_file_is_named_and_comes_from_the_other_box(floor: Floor) -> N
     assert "boxb: fetches" in told
     assert Path(FOLDER).name in told
     assert manifest(floor.lab.boxes["boxa"])["digest"] == manifest(floor.lab.boxes["boxb"])["digest"]
+
+
+def test_where_no_box_reaches_the_hub_this_machine_passes_the_files_on(floor: Floor) -> None:
+    boxa = floor.lab.boxes["boxa"]
+    boxa.run(["ip", "route", "add", "unreachable", f"{floor.lab.client.address}/32"])
+    floor.edit(f"source: {FOLDER}", "source: /srv/models/small")
+    floor.edit(f"revision: {REVISION}", f"revision: {REVISION}, include: ['*.json']")
+    told = floor("fetch").stdout
+    assert f"{REPO} at {REVISION[:12]}: no box reaches the hub; it comes through this machine" in told
+    assert f"boxa: fetches {REPO} at {REVISION[:12]} through this machine into /srv/models/small" in told
+    assert f"boxb: fetches {REPO} at {REVISION[:12]} from boxa" in told
+    assert boxa.run(["cat", "/srv/models/small/sub/tokenizer.json"]).stdout == "{}\n"
+    assert TOKEN not in boxa.run(["journalctl", "--no-pager", "-o", "verbose"]).stdout

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
+from floor.agent.calls import fetch as calls
+from floor.apply import tunnel
 from floor.box import manifest
 from floor.errors import FloorError, RefusedError, UsageError
-from tests.hub import REVISION, made
+from tests.hub import REVISION, TOKEN, made
 from tests.integration.fetch.conftest import FOLDER, Place, same
 
 BOXES = ("spark-a", "spark-b")
@@ -93,8 +97,35 @@ def test_the_hub_out_of_reach_is_told_of_each_box(place: Place) -> None:
         place.fetch()
     place.hub.port = port
     told = str(caught.value).splitlines()
-    assert told[0] == "org/flagship at 3f9c1e6a0b7d: no box that needs it reaches the hub:"
-    assert [line.split(" cannot")[0] for line in told[1:3]] == [f"  {box}: http://127.0.0.1:1" for box in BOXES]
+    assert told[0] == ("org/flagship at 3f9c1e6a0b7d: neither a box that needs it nor this machine reaches the hub:")
+    places = (*BOXES, "this machine")
+    assert [line.split(" cannot")[0] for line in told[1:4]] == [f"  {one}: http://127.0.0.1:1" for one in places]
+
+
+def test_where_only_this_machine_reaches_the_hub_it_passes_the_files_on(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, to one box; said beforehand; and the hub's token does not leave this machine."""
+
+    @contextmanager
+    def reverse(_box: str, _destination: str, port: int) -> Iterator[int]:
+        yield port
+
+    monkeypatch.setattr(tunnel, "reverse", reverse)
+    monkeypatch.setattr(calls, "list", lambda _call: {"unreachable": "no way"})
+    place.hub.gated, place.token = True, TOKEN
+    place.hub.faults.cuts = [30_000] * 3
+    assert place.fetch().complete
+    same(place)
+    assert place.hub.sent == sum(map(len, place.hub.files.values()))
+    assert place.said[:3] == [
+        "org/flagship at 3f9c1e6a0b7d: no box reaches the hub; it comes through this machine, which has to stay on:",
+        "  spark-a: no way",
+        "  spark-b: no way",
+    ]
+    assert f"spark-a: fetches org/flagship at 3f9c1e6a0b7d through this machine into {FOLDER}" in place.said
+    jobs = [path for box in BOXES for path in (place.root(box) / "run/floor/fetch").iterdir()]
+    assert not any(TOKEN in path.read_text() for path in jobs)
 
 
 def test_a_box_that_has_it_needs_no_hub(place: Place) -> None:
@@ -120,6 +151,13 @@ def test_a_single_file_lies_in_the_folder_of_its_source(place: Place) -> None:
     place.write(source="/models/flagship/other.gguf", include=', include: ["*Q8.gguf"]')
     with pytest.raises(FloorError, match=r"has no other\.gguf; it has model-Q8\.gguf"):
         place.fetch()
+
+
+def test_a_file_in_a_folder_of_its_repository(place: Place) -> None:
+    place.hub.files = {"Q4/large-1-of-2.gguf": b"gguf" * 3000, "Q4/large-2-of-2.gguf": b"g", "Q8/large.gguf": b"g"}
+    place.write(source="/models/flagship/Q4/large-1-of-2.gguf", include=', include: ["Q4/*"]')
+    assert place.fetch().complete
+    assert set(place.contents("spark-b")) == {"Q4/large-1-of-2.gguf", "Q4/large-2-of-2.gguf"}
 
 
 def test_the_outcome_is_json(place: Place) -> None:

@@ -39,7 +39,7 @@ def test_a_token_is_needed_and_stays_nowhere(real: Place) -> None:
                         seen.append((process / name).read_bytes())
                     except OSError:
                         continue
-            time.sleep(0.1)
+            time.sleep(0.3)
 
     watch = threading.Thread(target=look)
     watch.start()

@@ -105,7 +105,16 @@ def test_weights_never_come_into_the_system(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "into"), [("/models/flagship", "/models/flagship"), ("/models/small/a-Q4.gguf", "/models/small")]
+    ("source", "include", "into"),
+    [
+        ("/models/flagship", [], "/models/flagship"),
+        ("/models/small/a-Q4.gguf", [], "/models/small"),
+        ("/models/small/a-Q4.gguf", ["*Q4*"], "/models/small"),
+        ("/models/large/Q4_K_M/a-00001-of-00003.gguf", ["Q4_K_M/*"], "/models/large"),
+        ("/models/large/a-00001-of-00003.gguf", ["Q4_K_M/*"], "/models/large"),
+        ("/models/large/Q4_K_M/a.gguf", ["Q4_K_M/*", "*.json"], "/models/large/Q4_K_M"),
+        ("/Q4/a.gguf", ["Q4/*"], "/Q4"),
+    ],
 )
-def test_a_single_file_is_fetched_into_its_folder(source: str, into: str) -> None:
-    assert weights.folder_of(source) == into
+def test_a_single_file_is_fetched_into_its_folder(source: str, include: list[str], into: str) -> None:
+    assert weights.folder_of(source, include) == into
