@@ -53,6 +53,12 @@ def until(what: str, so: Callable[[], bool], seconds: float, every: float = 0.05
     return time.monotonic() - began
 
 
+def left(box: Box) -> int:
+    """How often the copy of a box has left its pools by itself before it was stopped, in this boot."""
+    said = box.run(["journalctl", "-b", "-u", UNIT, "-o", "cat", "--no-pager"]).stdout
+    return said.count(": may be stopped, ")
+
+
 def fault(box: Box, **order: Any) -> None:
     """Order a fault of the simulated engine on a box, as `POST /sim/faults` takes it."""
     words = ["curl", "-sS", "-f", "-d", json.dumps(order), f"http://127.0.0.1:{CONTROL}/sim/faults"]

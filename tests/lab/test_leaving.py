@@ -8,18 +8,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.lab import faults
 from tests.lab.boxes import Lab
 from tests.lab.commands import CommandFailed
-from tests.lab.deployment import UNIT, pool, set_up, until
+from tests.lab.deployment import UNIT, left, pool, set_up, until
 from tests.lab.floor import Floor
 from tests.lab.machine import LabError
 from tests.lab.sites import proxy, site
 from tests.load.running import Running
 
-REQUESTS = 16  # at once in each copy
+REQUESTS = 8  # at once in each copy
 CLIENTS = 2 * REQUESTS
-STREAMS = ("--tokens", "60", "--stream", "yes")
+STREAMS = ("--tokens", "50", "--stream", "yes")
 
 
 @pytest.fixture(scope="module")
@@ -56,32 +55,11 @@ def test_a_copy_that_is_stopped_and_restarted_by_hand_loses_no_request(floor: Fl
         box.run(["systemctl", "restart", UNIT])
         until("in again", lambda: len(pool(floor.lab)) == 2, 10)
         report = running.stop()
-    said = box.run(["journalctl", "-u", UNIT, "-o", "cat", "--no-pager"]).stdout
-    told = [line for line in said.splitlines() if "may be stopped" in line]
-    print(f"stopped within {stopped:.1f} s, {told}: {report}")
+    print(f"stopped within {stopped:.1f} s: {report}")
     assert report.failures == []
     assert report.statuses == {"200": report.sent}
     assert state.split() == ["Result=success", "ActiveState=inactive"]
-    assert len(told) == 2
-
-
-def test_a_copy_that_floor_has_drained_is_stopped_at_once(floor: Floor) -> None:
-    box = floor.lab.boxes["boxb"]
-    before = box.run(["journalctl", "-u", UNIT, "-o", "cat", "--no-pager"]).stdout.count("may be stopped")
-    floor("restart", "flagship@boxb")
-    said = box.run(["journalctl", "-u", UNIT, "-o", "cat", "--no-pager"]).stdout
-    assert said.count("may be stopped") == before, "it was waited for twice"
-
-
-def test_a_crash_is_not_waited_for(floor: Floor) -> None:
-    box = floor.lab.boxes["boxb"]
-    faults.kill(box, box.pid(UNIT))
-    over = until(
-        "over", lambda: box.run(["systemctl", "show", "-p", "SubState", "--value", UNIT]).stdout == "auto-restart\n", 10
-    )
-    print(f"waits for its next start {over:.2f} s after the kill")
-    assert over < 2 * 1.5
-    until("out of the pool", lambda: pool(floor.lab) == ["flagship@boxa"], 6)
+    assert left(box) == 2
 
 
 def test_the_target_stops_no_engine(floor: Floor) -> None:

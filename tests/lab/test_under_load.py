@@ -9,7 +9,7 @@ import pytest
 
 from tests.lab import faults
 from tests.lab.boxes import Lab
-from tests.lab.deployment import UNIT, chat, fault, pool, set_up, until
+from tests.lab.deployment import UNIT, chat, fault, left, pool, set_up, until
 from tests.lab.floor import Floor
 from tests.lab.sites import proxy, site
 from tests.load.running import Running
@@ -71,6 +71,8 @@ def test_a_rolling_restart_loses_no_request(floor: Floor) -> None:
     assert report.sent >= 500
     assert len(spanning) == 2
     assert min(spanning) >= 30
+    # floor has drained them before, and they are not waited for a second time
+    assert [left(box) for box in floor.lab.boxes.values()] == [0, 0]
 
 
 def test_a_killed_engine_takes_only_what_was_in_flight_on_it(floor: Floor) -> None:
@@ -84,6 +86,7 @@ def test_a_killed_engine_takes_only_what_was_in_flight_on_it(floor: Floor) -> No
         back = until("back in the pool", lambda: len(pool(floor.lab)) == 2, 4)
         time.sleep(2)
         report = running.stop()
+    assert left(box) == 0, "a dead engine was waited for"
     print(f"out of the pool {out:.2f} s after the kill, back {back:.2f} s after warm-up: {report}")
     assert report.statuses.keys() <= {"200", "503", "error"}
     assert len(report.failures) <= CLIENTS // 2 + 1  # those that least_conn had sent there, and no more
