@@ -45,12 +45,13 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, list[str]]:
 def test_it_waits_for_a_loading_engine_warms_it_and_ends(tmp_path: Path) -> None:
     port = free_port()
     process = warm(settings(tmp_path, f"http://127.0.0.1:{port}"))
-    time.sleep(0.8)
+    assert process.stderr is not None
+    first = process.stderr.readline()  # it has found nobody there yet
     with SimulatedEngine("flagship", port=port, context=8192, key="secret", speed_factor=20) as engine:
         code, said = ended(process)
         sent = [(post["path"], post["status"]) for post in engine.state()["posts"]]
     assert code == 0
-    assert said[0].startswith("flagship@a: waiting for engine: refused, 0 s; ")
+    assert first.startswith("flagship@a: waiting for engine: refused, 0 s; ")
     assert said[-1].startswith("flagship@a: warm after ")
     assert [line for line in said if "warm-up: " in line] == [
         line
