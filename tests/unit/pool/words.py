@@ -14,6 +14,7 @@ LEVELS = {
     Reason.DEGRADED: Level.GENERATES,
     Reason.UNPROVEN: Level.READY,
     Reason.HUNG: Level.READY,
+    Reason.COLD: Level.READY,
     Reason.REFUSED: Level.DOWN,
     Reason.UNREACHABLE: Level.DOWN,
     Reason.NOT_AN_ENGINE: Level.DOWN,
