@@ -11,8 +11,8 @@ from floor.box import paths
 from floor.errors import FloorError, RefusedError
 
 FOLDERS = (paths.ETC, paths.LIB, paths.RUN)
-# Written by their own calls only: a list of files must not carry a key or forge a lease.
-KEPT = (paths.SECRETS, paths.OPERATION, paths.LOCK, paths.WORK)
+# Written by their own calls only: a list of files must not carry a key, forge a lease, or lose what undoes a take-over.
+KEPT = (paths.SECRETS, paths.OPERATION, paths.LOCK, paths.WORK, paths.TAKEN_OVER)
 
 
 def check(path: str) -> Path:

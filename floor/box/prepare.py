@@ -27,7 +27,8 @@ def main(folder: Path, say: Callable[[str], None]) -> int:
     try:
         for action in plan["actions"]:
             say(f"  {plan['box']}: {action['text']}")
-            ACTIONS[action["do"]](folder, action["params"])
+            for line in ACTIONS[action["do"]](folder, action["params"]) or ():
+                say(f"  {plan['box']}: {line}")
     except FloorError as error:
         say(f"{plan['box']}: {error}")
         return 1
@@ -100,8 +101,8 @@ def _release(folder: Path, params: Mapping[str, Any]) -> None:
     releases.install(params["release"], bundle, digest, python=os.path.realpath(sys.executable))
 
 
-def _remove(_folder: Path, params: Mapping[str, Any]) -> None:
-    removal.remove(purge=params["purge"])
+def _remove(_folder: Path, params: Mapping[str, Any]) -> list[str]:
+    return removal.remove(purge=params["purge"])
 
 
 def _must(argv: list[str]) -> None:
@@ -110,7 +111,7 @@ def _must(argv: list[str]) -> None:
         raise FloorError(f"`{' '.join(argv)}` failed: {result.said or f'exit {result.code}'}")
 
 
-ACTIONS: dict[str, Callable[[Path, Mapping[str, Any]], None]] = {
+ACTIONS: dict[str, Callable[[Path, Mapping[str, Any]], list[str] | None]] = {
     "packages": _packages,
     "mask": _mask,
     "user": _user,

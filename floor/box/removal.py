@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from floor.box import command, containers, observe, paths, processes, systemctl
+from floor.box.foreign import taken
+from floor.box.foreign.undo import undo
 from floor.box.operation import Operation
 from floor.errors import FloorError
 
@@ -23,9 +25,10 @@ def remove(
     root: Path = paths.ROOT,
     run: command.Run = command.run,
     sleep: Callable[[float], None] = time.sleep,
-) -> None:
+) -> list[str]:
     """Stop and remove floor's units and files. Models stay; /var/lib/floor, caches and the user unless `purge`.
 
+    What floor had taken over comes back last, when its ports and memory are free; return a line for each of it.
     Raises HeldError while an operation holds this box, FloorError when something cannot be stopped.
     """
     with Operation(root).idle():
@@ -41,13 +44,16 @@ def remove(
         for place in paths.under(root, "/etc/sudoers.d").glob("zz-floor-*"):
             _delete(place)
         _unmask(root, run)
+        back = undo(root, run)
     if purge:
-        for path in (paths.LIB, paths.CACHE):
+        # what could not be brought back stays on record: it tells a person what to do
+        for path in (paths.CACHE, *(() if taken.read(root) else (paths.LIB,))):
             _delete(paths.under(root, path))
         if run(["getent", "passwd", "floor"]).ok:
             result = run(["userdel", "floor"])
             if not result.ok:
                 raise FloorError(f"the user floor cannot be removed: {result.said}")
+    return back
 
 
 def _stop(name: str, root: Path, run: command.Run, sleep: Callable[[float], None]) -> None:

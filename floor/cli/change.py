@@ -29,6 +29,10 @@ def deploy(
         bool,
         typer.Option("--abort", help="End an operation that was left, and go back to what was deployed before it."),
     ] = False,
+    take_over: Annotated[
+        bool,
+        typer.Option("--take-over", help="Stop and disable what others run in the way; floor remove brings it back."),
+    ] = False,
 ) -> None:
     """Bring the boxes to what floor.yaml says, one copy at a time.
 
@@ -38,8 +42,8 @@ def deploy(
     from floor.operations.abort import abort as back
     from floor.operations.deploy import deploy as run
 
-    if abort and (mode or roll_back):
-        raise UsageError("--abort: goes back to what was deployed; leave --mode and --roll-back out")
+    if abort and (mode or roll_back or take_over):
+        raise UsageError("--abort: goes back to what was deployed; leave --mode, --roll-back and --take-over out")
     site, screen = open_site(config), Screen(beside=as_json)
     if not abort:
         warn(site.loaded)
@@ -47,7 +51,8 @@ def deploy(
         if abort:
             outcome = back(site, screen.say, screen.progress, dry_run=dry_run, force=force)
         else:
-            outcome = run(site, mode, screen.say, screen.progress, dry_run=dry_run, force=force, roll_back=roll_back)
+            wish = {"dry_run": dry_run, "force": force, "roll_back": roll_back, "take_over": take_over}
+            outcome = run(site, mode, screen.say, screen.progress, **wish)
     finally:
         screen.clear()
     _finish(outcome, dry_run=dry_run, as_json=as_json)

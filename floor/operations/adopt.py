@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 
 from floor.apply.reach import Reach
+from floor.apply.transport import UnreachableError, open_to
 from floor.config.adopt.write import Adopted, Look, write
 from floor.config.load import parse
-from floor.errors import ConfigError, FloorError, RefusedError
+from floor.errors import BoxError, ConfigError, FloorError, RefusedError
 from floor.operations.together import in_threads
 
 Say = Callable[[str], None]
@@ -61,4 +62,10 @@ def _wrong(adopted: Adopted, path: Path) -> tuple[str, ...]:
 
 def _see(destination: str) -> Look:
     box = "this machine" if destination == "local" else destination
-    return Look(destination, Reach(box, destination).see("floor.box.foreign.look"))
+    try:
+        told = open_to(box, destination).call("foreign.look", {})
+    except UnreachableError:
+        raise
+    except BoxError:  # floor is not on it, or another release of it
+        told = Reach(box, destination).see("floor.box.foreign.look")
+    return Look(destination, told)

@@ -25,6 +25,7 @@ class Change:
 
     `problems` returns what would make it fail halfway, a line each. `force` accepts that a model is away for a while.
     `resumes` says that it goes on with one that was left: then that one has to be ended, whatever is left to do.
+    `also` adds to what was observed.
     """
 
     verb: str
@@ -37,6 +38,7 @@ class Change:
     force: bool = False
     problems: Callable[[Aim], list[str]] = lambda _: []
     resumes: bool = False
+    also: Callable[[Aim], Aim] = lambda aim: aim
 
     def look(self) -> tuple[Aim, Plan]:
         """Observe, and plan from that."""
@@ -45,7 +47,7 @@ class Change:
 
     def _observe(self, among: Collection[str] | None = None, patience: float = 0.0) -> Aim:
         aim = self.site.observe(self.mode, among=among, patience=patience)
-        return dataclasses.replace(aim, holder=f"{self.verb} by {caller.name()}")
+        return self.also(dataclasses.replace(aim, holder=f"{self.verb} by {caller.name()}"))
 
     def _look_again(self, boxes: Collection[str], away: Mapping[str, str]) -> tuple[Aim, Plan]:
         """Observe the boxes that take part, and plan from that.

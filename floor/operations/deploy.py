@@ -12,10 +12,12 @@ from floor.desired.build import demand
 from floor.errors import BoxError, ConfigError, RefusedError
 from floor.operations import checks
 from floor.operations.change import Change
+from floor.operations.foreign import Meeting
 from floor.operations.launch import launch_refusals
 from floor.operations.nginx import nginx_refusals
 from floor.operations.outcome import Outcome
 from floor.operations.site import Site
+from floor.operations.trials import trials
 from floor.plan import preflight
 from floor.plan.abandoned import ABORT, digest, newest, unfinished
 from floor.plan.aim import Aim
@@ -32,10 +34,19 @@ RETURN_SECONDS = 5.0 + LONGEST_WAIT
 
 
 def deploy(
-    site: Site, mode: str | None, say: Say, progress: Say, *, dry_run: bool, force: bool, roll_back: bool
+    site: Site,
+    mode: str | None,
+    say: Say,
+    progress: Say,
+    *,
+    dry_run: bool,
+    force: bool,
+    roll_back: bool,
+    take_over: bool = False,
 ) -> Outcome:
     """Given the site and the mode asked for, bring the boxes there, or say what that would take.
 
+    With `take_over` what others run in the way is stopped and disabled as part of it.
     Raise RefusedError for a floor.yaml that a later one has replaced unless `roll_back`, and as `Change.run` does.
     """
     if mode:
@@ -43,8 +54,10 @@ def deploy(
     carried = tuple(install_releases(site, say, dry_run=dry_run))
     if dry_run and carried:
         return Outcome(Plan(), carried=carried)
-    change = deployment(site, mode, say, progress, force=force)
+    meeting = Meeting(site, take_over)
+    change = deployment(site, mode, say, progress, force=force, meeting=meeting)
     aim, plan = change.look()
+    plan = meeting.told(aim, plan)
     if not roll_back:
         refuse_older(aim, site)
     return carried_out(change, aim, plan, carried, dry_run=dry_run)
@@ -80,18 +93,31 @@ def _taken_over(left: OperationSeen, change: Change) -> str:
     return f"takes over from {what}{other}: what it had begun becomes what {change.site.loaded.path} says"
 
 
-def deployment(site: Site, mode: str | None, say: Say, progress: Say, *, force: bool, verb: str = "deploy") -> Change:
-    """Given the site and the mode asked for, return the change that `floor deploy` makes."""
-    text = site.loaded.text
+def deployment(
+    site: Site,
+    mode: str | None,
+    say: Say,
+    progress: Say,
+    *,
+    force: bool,
+    verb: str = "deploy",
+    meeting: Meeting | None = None,
+) -> Change:
+    """Given the site, the mode asked for and what was met of others, return the change that `floor deploy` makes."""
+    text, met = site.loaded.text, meeting or Meeting(site, take_over=False)
+
+    def planner(aim: Aim) -> Plan:
+        return plan_deploy(aim, text)
 
     def problems(aim: Aim) -> list[str]:
-        found = preflight.problems(aim)
+        found = [*preflight.problems(aim, met.held()), *met.problems(aim)]
         for seen in aim.proxies:
             if seen.facts.get("nginx"):  # where it is missing, that has been named already
                 found += nginx_refusals(site, aim.wanted[seen.box])
-        return found + launch_refusals(site, aim) + ([] if force else key_problems(aim))
+        found += launch_refusals(site, aim) + ([] if force else key_problems(aim))
+        return found or trials(site, aim, planner(aim), say, progress, force=force)
 
-    return Change(verb, site, mode, lambda aim: plan_deploy(aim, text), say, progress, None, force, problems)
+    return Change(verb, site, mode, planner, say, progress, None, force, problems, also=met.into)
 
 
 def refuse_older(aim: Aim, site: Site) -> None:

@@ -126,7 +126,7 @@ class Execution:
     def _kill(self, step: Step, answer: Any) -> None:
         left = answer.get("left") or []
         self.say(f"  {step.box}: {step.text}: still there, ending it at once (pids {left})")
-        self._call(Step(step.box, "unit.kill", {}, step.text), {"unit": step.params["unit"]})
+        self._call(Step(step.box, step.call.replace(".stop", ".kill"), {}, step.text), step.params)
 
     def _event(self, step: Step) -> None:
         data = {"call": step.call, "why": step.why, "verb": self.lease.record["verb"], "epoch": self.lease.epoch}

@@ -13,6 +13,7 @@ from floor.operations.change import Change
 from floor.operations.execute import LOST_POLL
 from floor.operations.outcome import Outcome
 from floor.operations.site import Site
+from floor.operations.trials import trials
 from floor.plan.aim import Aim
 from floor.plan.preflight import restart_problems
 from floor.plan.restart import plan_restart, restarted
@@ -63,7 +64,7 @@ def restarting(site: Site, names: Sequence[str], say: Say, progress: Say, *, for
         return dataclasses.replace(plan, notes=(*notes, *plan.notes))
 
     def problems(now: Aim) -> list[str]:
-        return restart_problems(now, before)
+        return restart_problems(now, before) or trials(site, now, planner(now), say, progress, force=force)
 
     return Change("restart", site, None, planner, say, progress, before, force, problems, resumes=left is not None)
 

@@ -14,6 +14,7 @@ from floor.desired.state import BoxState, Kind, Unit
 from floor.plan import difference
 from floor.plan.difference import FileDifference
 from floor.plan.seen import Seen
+from floor.plan.standing import Foreign
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Aim:
     """What is wanted and what was seen. `absent` names the boxes that did not answer, and why.
 
     `addresses` holds what each box's host resolved to (None: it has no address now), `holder` the name under which this
-    operation drains.
+    operation drains, `foreign` by box what stands in the way and is to be taken over; empty where nothing may be.
     """
 
     config: Config
@@ -53,6 +54,7 @@ class Aim:
     absent: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, str | None] = field(default_factory=dict)
     holder: str = "floor"
+    foreign: Mapping[str, tuple[Foreign, ...]] = field(default_factory=dict)
 
     @property
     def proxies(self) -> tuple[Seen, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from floor.plan import lanes
+from floor.plan import lanes, takeover
 from floor.plan.aim import Aim, Wanted
 from floor.plan.files import file_steps, is_unit, reload_units
 from floor.plan.pools import elsewhere
@@ -24,6 +24,7 @@ def plan_copies(aim: Aim, serving: Serving, leaving: Collection[str] = ()) -> li
         copies = [copy for copy in aim.copies if copy.model == model]
         if not serving.anyone(model):
             down = [copy for copy in copies if aim.seen[copy.box].unit(copy.unit).active != "active"]
+            down = [copy for copy in down if not takeover.standing(aim, copy)]
             starts = [_lane(aim, copy, last=False, awaited=False) for copy in down]
             stages += stage(f"start {model}", *starts)
             for copy, lane in zip(down, starts, strict=True):
@@ -35,12 +36,14 @@ def plan_copies(aim: Aim, serving: Serving, leaving: Collection[str] = ()) -> li
 
 def _one_by_one(aim: Aim, serving: Serving, copies: list[Wanted], *, leaving: bool) -> list[Stage]:
     stages: list[Stage] = []
-    awaited = leaving or any(copy.backend in aim.replaced for copy in copies)
+    awaited = leaving or any(copy.backend in aim.replaced or takeover.standing(aim, copy) for copy in copies)
     for copy in sorted(copies, key=lambda copy: serving.everywhere(copy.model, copy.backend)):
         last = serving.only(copy.model, {copy.backend})
+        if takeover.standing(aim, copy):  # it may serve without any pool's knowing
+            last = last or not serving.members(copy.model) - {copy.backend}
         lane = _lane(aim, copy, last=last, awaited=awaited)
-        stops = any(step.call == "unit.stop" for step in lane)
-        title = "change" if any(step.call.startswith(("unit.", "files.")) for step in lane) else "let in"
+        stops = any(step.call in ("unit.stop", "foreign.stop") for step in lane)
+        title = "change" if any(step.call.startswith(("unit.", "files.", "foreign.")) for step in lane) else "let in"
         stages += stage(f"{title} {copy.backend}", lane, outage=(copy.model,) if last and stops else ())
         _joins(serving, copy, lane)
     return stages
@@ -62,6 +65,12 @@ def _lane(aim: Aim, copy: Wanted, *, last: bool, awaited: bool) -> list[Step]:
         # one that comes up elsewhere is let in when the pools have been told of it
         back = [] if elsewhere(aim, copy.backend) else lanes.let_in(aim, copy)
         return [*out, *lanes.bring_down(copy, why), *files, *up, *back]
+    if things := takeover.standing(aim, copy):
+        taken = takeover.take_place(aim, copy, last=last)
+        down = lanes.bring_down(copy, "its port is held") if unit.running or unit.left else []
+        up = lanes.bring_up(copy, f"it takes the place of {things[0].title}", enabled=enabled)
+        back = [] if elsewhere(aim, copy.backend) else lanes.let_in(aim, copy)
+        return [*taken, *down, *files, *up, *back]
     if unit.active == "active":
         enable = [] if enabled else [Step(copy.box, "unit.enable", {"unit": unit.name}, f"enable {unit.name}")]
         return [*files, *enable, *lanes.rejoin(aim, copy, awaited=awaited)]

@@ -13,6 +13,7 @@ from floor.plan.retire import plan_retirements, retired
 from floor.plan.services import plan_leftovers, plan_services
 from floor.plan.serving import Serving
 from floor.plan.steps import Plan, Stage, Step, stage
+from floor.plan.takeover import adopted, plan_starters
 
 
 def plan_deploy(aim: Aim, config_text: str) -> Plan:
@@ -26,13 +27,23 @@ def plan_deploy(aim: Aim, config_text: str) -> Plan:
     stages = [
         *plan_absent(aim, serving),
         *plan_keys(aim, serving),
+        *plan_starters(aim),
         *plan_services(aim, serving),
+        *_adopt(aim, serving),
         *plan_copies(aim, serving, leaving={copy.model for copy in retired(aim)}),
         *plan_retirements(aim, serving),
         *plan_leftovers(aim),
         *_record(aim, config_text),
     ]
     return Plan(tuple(stages), tuple(_notes(aim)))
+
+
+def _adopt(aim: Aim, serving: Serving) -> list[Stage]:
+    """Old engines become members as soon as the pools are told of them; those that have been told say who is one."""
+    for copy in adopted(aim).values():
+        if not aim.knows(copy):
+            serving.joins(copy)
+    return []
 
 
 def _record(aim: Aim, text: str) -> list[Stage]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from floor.box.drains import Drain
 from floor.plan import holders
 from floor.plan.aim import Aim, Copy, Wanted
@@ -14,14 +16,14 @@ MEMORY_SECONDS = 120.0  # memory of a stopped engine comes back within seconds t
 START_SLACK = 60.0  # beyond the unit's own TimeoutStartSec
 
 
-def take_out(aim: Aim, copy: Copy, why: str, *, last: bool) -> list[Step]:
-    """Drain `copy` on every proxy box that knows it, and wait until no request is left on it.
+def take_out(aim: Aim, copy: Copy, why: str, *, last: bool, proxies: Sequence[Seen] | None = None) -> list[Step]:
+    """Drain `copy` on every proxy box that knows it (or on `proxies`), and wait until no request is left on it.
 
     `last` allows it even where no other member is left. A copy that is up is waited for in any case: a proxy box that
     does not answer may have sent it something.
     """
     steps = []
-    for proxy in aim.knows(copy):
+    for proxy in aim.knows(copy) if proxies is None else proxies:
         drain = {"backend": copy.backend, "holder": aim.holder, "last": last}
         steps.append(Step(proxy.box, "drain.add", drain, f"drain {copy.backend}", why))
         steps.append(in_pool(proxy.box, copy, member=False))

@@ -22,13 +22,20 @@ class Between:
     lost: frozenset[str]
 
 
-def between(present: str | None, wanted: str, leaving: Collection[str], moving: Collection[str]) -> Between:
+def between(
+    present: str | None,
+    wanted: str,
+    leaving: Collection[str],
+    moving: Collection[str],
+    adopted: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Between:
     """Given pool settings as they lie on a box and as wanted, return those for the time until all copies are changed.
 
     `leaving` are backends whose copies are yet to be stopped: they are kept, so that they can be drained. `moving` are
     those whose process is yet to be replaced: while it answers elsewhere than wanted, that is where it is asked.
-    A backend that nginx would now send other headers than before is not kept: they could hold a key that it must not
-    see.
+    `adopted` are those in whose place somebody else's engine still runs, with what differs in their settings until
+    then. A backend that nginx would now send other headers than before is not kept: they could hold a key that it must
+    not see.
     """
     settings = json.loads(wanted)
     old = {pool["model"]: pool for pool in _pools(present)}
@@ -36,6 +43,7 @@ def between(present: str | None, wanted: str, leaving: Collection[str], moving: 
     for pool in settings["pools"]:
         before = _backends(old.pop(pool["model"], {}))
         kept = [_kept(pool, before.get(new["name"]), new, moving) for new in pool["backends"]]
+        kept = [_adopted(one, (adopted or {}).get(one["name"])) for one in kept]
         kept += [one for one in before.values() if one["name"] in leaving and _direct(pool, one)]
         after = {one["name"]: one for one in kept}
         lost |= set(before) - set(after)
@@ -75,6 +83,13 @@ def _kept(
 ) -> Mapping[str, Any]:
     elsewhere = old is not None and new["name"] in moving and _moved(old, new)
     return old if old is not None and elsewhere and _direct(pool, old) else new
+
+
+def _adopted(one: Mapping[str, Any], place: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """A backend as it is reached while an old engine runs in its place. A detour leads to the wanted port alone."""
+    if place is None or (_detoured(one) and place["port"] != one["port"]):
+        return one
+    return {**one, **place, "server": one["server"] if _detoured(one) else place["server"]}
 
 
 def _moved(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:

@@ -15,14 +15,17 @@ from floor.plan.fetch import told_size
 from floor.plan.seen import Seen
 
 
-def problems(aim: Aim) -> list[str]:
-    """Given the aim of a deployment, return a line for each thing that is lacking: `BOX: found; what to do`."""
+def problems(aim: Aim, told: Collection[tuple[str, int]] = ()) -> list[str]:
+    """Given the aim of a deployment, return a line for each thing that is lacking: `BOX: found; what to do`.
+
+    Who holds the ports in `told`, of that box, has been told already.
+    """
     found = _addresses(aim)
     for box, seen in aim.seen.items():
         found += _programs(seen, aim.wanted[box])
-        found += _ports(aim, seen)
+        found += _ports(aim, seen, told)
     for copy in aim.copies:
-        found += _copy(copy, aim.seen[copy.box])
+        found += _copy(copy, aim.seen[copy.box], told)
     return found
 
 
@@ -69,7 +72,7 @@ def _programs(seen: Seen, state: BoxState) -> list[str]:
     return found
 
 
-def _ports(aim: Aim, seen: Seen) -> list[str]:
+def _ports(aim: Aim, seen: Seen, told: Collection[tuple[str, int]]) -> list[str]:
     """The ports of the proxy and of the status port, where another program holds them."""
     wanted = {aim.config.boxes[seen.box].status_port: ("the status port", "floor.agent.status", "status_port")}
     if seen.box in aim.config.proxy.boxes:
@@ -78,11 +81,13 @@ def _ports(aim: Aim, seen: Seen) -> list[str]:
     return [
         _held(seen, port, what, option)
         for port, (what, ours, option) in wanted.items()
-        if (holder := seen.listening.get(str(port))) and ours not in str(holder.get("command"))
+        if (seen.box, port) not in told
+        and (holder := seen.listening.get(str(port)))
+        and ours not in str(holder.get("command"))
     ]
 
 
-def _copy(copy: Wanted, seen: Seen) -> list[str]:
+def _copy(copy: Wanted, seen: Seen, told: Collection[tuple[str, int]]) -> list[str]:
     wanted, image = copy.resolved, copy.state.launch.image
     found = []
     if image and seen.facts.get("docker") and not seen.images.get(image):
@@ -97,7 +102,7 @@ def _copy(copy: Wanted, seen: Seen) -> list[str]:
     elif why := _unfit(copy, seen):
         found.append(f"{seen.box}: {_folder(copy)} {why} ({copy.backend})")
     holder = seen.listening.get(str(wanted.port))
-    if holder and not _own(copy, seen, holder):
+    if holder and (seen.box, wanted.port) not in told and not _own(copy, seen, holder):
         found.append(_held(seen, wanted.port, f"the port of {copy.backend}", "port"))
     return found
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from floor.box import paths
 from floor.desired.state import Kind, Unit
-from floor.plan import difference, lanes
+from floor.plan import difference, lanes, takeover
 from floor.plan.aim import Aim
 from floor.plan.files import file_steps, is_unit, reload_units
 from floor.plan.pools import Between, between
@@ -56,7 +56,8 @@ def plan_leftovers(aim: Aim) -> list[Stage]:
 def _pool_settings(aim: Aim, box: str, leaving: Collection[str], moving: Collection[str]) -> Between:
     path = str(paths.POOL_SETTINGS)
     wanted = aim.wanted[box].file(path)
-    return between(aim.seen[box].texts.get(path), wanted.text if wanted else '{"pools": []}', leaving, moving)
+    text = wanted.text if wanted else '{"pools": []}'
+    return between(aim.seen[box].texts.get(path), text, leaving, moving, takeover.places(aim))
 
 
 def _outage(proxy: Seen, lost: Collection[str]) -> tuple[str, ...]:
@@ -76,6 +77,7 @@ def _lane(aim: Aim, box: str, pool: Between | None) -> list[Step]:
     if any(is_unit(path) for path in changed) or any(seen.unit(unit.name).needs_reload for unit in units):
         steps.append(reload_units(box))
     anew = False
+    steps += takeover.fronts(aim, box)
     for unit in units:
         verb, why = _verb(aim, box, unit, changed)
         steps += _unit(seen, unit, verb, why)
@@ -118,7 +120,7 @@ def _settled(aim: Aim, proxy: Seen) -> list[Step]:
     return [
         lanes.in_pool(proxy.box, copy, member=True, late="go on")
         for copy in aim.copies
-        if aim.seen[copy.box].unit(copy.unit).active == "active"
+        if (aim.seen[copy.box].unit(copy.unit).active == "active" or copy.backend in takeover.adopted(aim))
         and not proxy.drained(copy.backend)
         and copy.backend not in aim.replaced
     ]

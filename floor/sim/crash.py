@@ -50,6 +50,14 @@ def lock_device(path: str) -> int | None:
     return descriptor
 
 
+def open_device(path: str) -> None:
+    """Open the file that stands for the device, and let it go again; whoever holds it does not notice.
+
+    Raises UsageError when it cannot be opened, as after a change of the driver.
+    """
+    os.close(_open(path))
+
+
 def orphan(lifetime: float, lock: str, port: int, device: int | None = None) -> int:
     """Fork a child named as vLLM's engine process, which lives `lifetime` seconds whatever becomes of this one.
 

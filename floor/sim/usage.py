@@ -19,6 +19,8 @@ llama-server's flags that matter: --model --alias --host --port --ctx-size --par
 --embeddings --api-key (or LLAMA_API_KEY). Ollama: OLLAMA_HOST, OLLAMA_MODELS, OLLAMA_NUM_PARALLEL,
 OLLAMA_CONTEXT_LENGTH; and --task embed, which no real one has.
 
+`floor sim check …` reads all that, opens the device, and ends.
+
 Each --sim-NAME is also FLOOR_SIM_NAME in the environment (dashes become underscores) or NAME in the
 JSON file that FLOOR_SIM_CONFIG names; a flag wins over the environment, that over the file.
 

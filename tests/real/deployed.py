@@ -113,6 +113,20 @@ def an_edited_option_and_a_drop_in_restart_only_their_copies(floor: Floor) -> No
     again_nothing_is_touched(floor)
 
 
+def a_wrong_flag_is_refused_before_anything_stops(floor: Floor) -> None:
+    """The build's own parser says so, and both copies go on; the figure is what trying both starts costs."""
+    before = invocations(floor.lab)
+    floor.edit("dtype: float32}", "dtype: float32, no-such-flag: 1}")
+    began = time.monotonic()
+    told = floor("deploy", code=1, timeout=300).stderr
+    print(f"both starts tried in {time.monotonic() - began:.0f} s")
+    assert "flagship@boxb: it would not start: " in told
+    assert "unrecognized arguments: --no-such-flag 1" in told
+    assert invocations(floor.lab) == before
+    floor.edit("dtype: float32, no-such-flag: 1}", "dtype: float32}")
+    again_nothing_is_touched(floor)
+
+
 def restarted(before: dict[str, str], after: dict[str, str]) -> set[str]:
     """The units of a box that are in another run than before."""
     return {unit for unit, run in after.items() if before.get(unit) != run}

@@ -27,6 +27,10 @@ def test_again_nothing_is_touched(floor: Floor) -> None:
     deployed.again_nothing_is_touched(floor)
 
 
+def test_a_wrong_flag_is_refused_before_anything_stops(floor: Floor) -> None:
+    deployed.a_wrong_flag_is_refused_before_anything_stops(floor)
+
+
 def test_what_differs_shows_and_only_bytes_are_put_back(floor: Floor) -> None:
     deployed.what_differs_shows_and_only_bytes_are_put_back(floor)
 

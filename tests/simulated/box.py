@@ -14,6 +14,7 @@ from floor.box import drains, lease, paths
 from floor.box.drains import Drain
 from floor.desired.state import Launch
 from floor.errors import BoxError
+from tests.simulated.others import Other
 from tests.simulated.pools import Pools, settings
 from tests.simulated.world import FREE_SECONDS, LOAD_SECONDS, STOP_SECONDS, World
 
@@ -98,11 +99,13 @@ class SimulatedBox:
         self.held: dict[str, dict[str, Any]] = {}  # ports held by somebody else
         self.facts: dict[str, Any] = dict(FACTS)
         self.nginx_says = ""
+        self.trial_says = ""  # what a fresh process of an engine's build complains of
         self.unreadable = False  # weights that the engine's user may not read
         self.full = False  # no memory is free
         self.events: list[dict[str, Any]] = []
         self.journal: list[str] = []
         self.left: dict[str, list[int]] = {}
+        self.others: list[Other] = []  # what somebody else runs here
         self.pools = Pools(self)
         self.calls = Calls(self)
         world.boxes[name] = self

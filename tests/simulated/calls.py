@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from floor.box import drains, lease
 from floor.box.drains import Drain
 from floor.errors import BoxError, RefusedError
+from tests.simulated import others
 from tests.simulated.look import observe, unit
 
 if TYPE_CHECKING:
@@ -78,8 +79,35 @@ class Calls:
     def nginx_test(self, params: dict[str, Any]) -> Any:
         return {"ok": not self._box.nginx_says, "output": self._box.nginx_says}
 
+    def foreign_look(self, params: dict[str, Any]) -> Any:
+        copies = [name.removesuffix(".service") for name in self._box.processes if name.startswith("floor-copy-")]
+        return others.look(self._box.others, copies)
+
+    def foreign_disable(self, params: dict[str, Any]) -> Any:
+        for one in self._other(params):
+            one.enabled, one.policy = False, "no"
+        return {}
+
+    def foreign_stop(self, params: dict[str, Any]) -> Any:
+        self.foreign_disable(params)
+        world = self._box.world
+        for one in self._other(params):
+            backend = f"{one.served}@{self._box.name}"
+            if one.engine and one.running and any(box.pools.busy(backend) for box in world.boxes.values()):
+                world.cut.append(backend)
+            one.running = False
+        return {"stopped": True, "left": []}
+
+    def _other(self, params: dict[str, Any]) -> list[others.Other]:
+        found = [(100 + number, one) for number, one in enumerate(self._box.others)]
+        return [one for pid, one in found if params["name"] in (one.name, str(pid))]
+
     def launch_check(self, params: dict[str, Any]) -> Any:
         return {"problems": [f"user {params['user']} cannot read {params['source']}"] if self._box.unreadable else []}
+
+    def launch_trial(self, params: dict[str, Any]) -> Any:
+        said = self._box.trial_says
+        return {"code": 2 if said else 0, "out": "", "err": said, "skipped": "", "late": False}
 
     def units_reload(self, params: dict[str, Any]) -> Any:
         self._box.needs_reload.clear()
@@ -177,8 +205,9 @@ class Calls:
         return {"backend": name, "url": params["url"], "state": state, "reason": reason, "evidence": f"it is {reason}"}
 
     def engine_idle(self, params: dict[str, Any]) -> Any:
+        old = any(one.running and params["url"].endswith(f":{one.port}") for one in self._box.others)
         process = self._box.processes.get(f"floor-copy-{params['model']}.service")
-        if process is None or not params["url"].endswith(f":{process.port}"):
+        if not old and (process is None or not params["url"].endswith(f":{process.port}")):
             return {"idle": True, "running": None, "waiting": None, "reason": "nothing answers there"}
 
         def look() -> tuple[bool, Any]:

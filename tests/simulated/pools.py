@@ -90,11 +90,15 @@ class Pools:
         return name in self.members.get(pool["model"], ()) or world.now - since >= PROOF_SECONDS
 
     def _reaches(self, backend: dict[str, Any], key: str | None) -> bool:
-        if backend["unit"] is None:
+        box, unit = self._box.world.boxes.get(backend["box"]), backend["unit"]
+        if unit is None and box is None:
             return backend["name"] not in self._box.world.broken
-        box = self._box.world.boxes.get(backend["box"])
-        process = box.processes.get(backend["unit"]) if box is not None and box.up else None
-        if box is None or process is None or box.state(backend["unit"]) != "active":
+        if unit is None and box is not None:  # somebody else's engine, in the place of a copy
+            if box.up and any(one.running and one.engine and one.port == backend["port"] for one in box.others):
+                return True
+            unit = f"floor-copy-{backend['name'].partition('@')[0]}.service"
+        process = box.processes.get(unit) if box is not None and box.up else None
+        if box is None or process is None or box.state(unit) != "active":
             return False
         return bool(process.port == backend["port"] and process.key == key)
 

@@ -17,6 +17,7 @@ from floor.desired.build import build
 from floor.desired.state import BoxFacts, BoxState
 from floor.operations import abort, change, deploy, lease, reboot, restart, site, status
 from floor.operations.change import Change
+from floor.operations.foreign import Meeting
 from floor.operations.outcome import Outcome
 from floor.operations.site import Site
 from tests.simulated.box import SimulatedBox
@@ -41,7 +42,15 @@ THREE_BOXES = TWO_BOXES.replace("models:", "  spark-c: {host: 192.0.2.13}\nmodel
 
 configured = functools.cache(parse)
 WAITING = {"box.back", "unit.wait", "pool.wait", "memory.wait", "engine.idle"}
-LOOKING = {"observe", "nginx.test", "launch.check", "events.append", "operation.renew"} | WAITING
+LOOKING = {
+    "observe",
+    "nginx.test",
+    "launch.check",
+    "launch.trial",
+    "foreign.look",
+    "events.append",
+    "operation.renew",
+} | WAITING
 CALLER = {"user": "ada", "host": "laptop", "pid": 0, "started": 1.0}  # whoever runs a command now
 ASLEEP: set[object] = set()  # the processes that are neither at work nor dead
 _BUILT: dict[tuple[object, ...], dict[str, BoxState]] = {}
@@ -91,17 +100,21 @@ class Situation:
     def resolve(self, host: str) -> str | None:
         return self.names.get(host, host)
 
-    def deployment(self, *, force: bool = False) -> Change:
-        return deploy.deployment(self.site(), "replicas", self.said.append, self.progress.append, force=force)
+    def deployment(self, *, force: bool = False, take_over: bool = False) -> Change:
+        site = self.site()
+        given = site, "replicas", self.said.append, self.progress.append
+        return deploy.deployment(*given, force=force, meeting=Meeting(site, take_over))
 
-    def deploy(self, *, force: bool = False) -> bool:
+    def deploy(self, *, force: bool = False, take_over: bool = False) -> bool:
         """`floor deploy` without its checks. Return whether there was anything to do."""
-        return self.run(self.deployment(force=force))
+        return self.run(self.deployment(force=force, take_over=take_over))
 
-    def deploy_all(self, *, dry_run: bool = False, force: bool = False, roll_back: bool = False) -> Outcome:
+    def deploy_all(
+        self, *, dry_run: bool = False, force: bool = False, roll_back: bool = False, take_over: bool = False
+    ) -> Outcome:
         """`floor deploy`, whole."""
         given = self.site(), None, self.said.append, self.progress.append
-        return deploy.deploy(*given, dry_run=dry_run, force=force, roll_back=roll_back)
+        return deploy.deploy(*given, dry_run=dry_run, force=force, roll_back=roll_back, take_over=take_over)
 
     def abort(self, *, dry_run: bool = False, force: bool = False) -> Outcome:
         """`floor deploy --abort`, whole."""

@@ -1,10 +1,12 @@
-"""Whether the user that an engine runs as could start it: its program and its weights, tried as that user."""
+"""Whether an engine could be started: its program and weights tried as its user, and a fresh process of its build."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from floor.agent.call import Call
+from floor.box import command
+from floor.box import trial as box
 
 
 def check(call: Call) -> dict[str, Any]:
@@ -27,3 +29,22 @@ def check(call: Call) -> dict[str, Any]:
         place = unread.out.strip() or source
         problems.append(f"user {user} cannot read {place}; try: chmod -R a+rX {source}")
     return {"problems": problems}
+
+
+def trial(call: Call) -> dict[str, Any]:
+    """{argv, env, user, container|null, memory, seconds} → {code, out, err, skipped, late}: see floor.box.trial.
+
+    A fresh process of an engine's build that reads its arguments and looks for its device; what serves goes on.
+    """
+    params = call.params
+    seconds = params.whole("seconds", 1)
+    return box.run(
+        params.texts("argv"),
+        {str(name): str(value) for name, value in params.mapping("env").items()},
+        user=params.text("user"),
+        container=params.maybe_text("container"),
+        most=params.whole("memory", 1),
+        seconds=seconds,
+        root=call.root,
+        run=lambda argv: command.run(argv, timeout=seconds + 20),
+    )

@@ -24,8 +24,10 @@ def engine(argv: Sequence[str]) -> tuple[str, int] | None:
     names = [PurePosixPath(word).name for word in argv[: 6 if interpreted else 1]]
     for place, name in enumerate(names):
         after = argv[place + 1 : place + 2]
-        if name in ("vllm", "floor.sim", "vllm.entrypoints.cli.main") and list(after) == ["serve"]:
+        if name in ("vllm", "vllm.entrypoints.cli.main") and list(after) == ["serve"]:
             return "vllm", place + 2
+        if name == "floor.sim":
+            return _simulated(argv, place + 1)
         if name == _API_SERVER:
             return "vllm", place + 1
         if name == "ollama" and list(after) == ["serve"]:
@@ -33,3 +35,16 @@ def engine(argv: Sequence[str]) -> tuple[str, int] | None:
         if name == "llama-server":
             return "llamacpp", place + 1
     return None
+
+
+def _simulated(argv: Sequence[str], at: int) -> tuple[str, int] | None:
+    """floor's own simulated engine, which says itself whose dialect it speaks; its checks and questions are none."""
+    dialect = "vllm"
+    while at < len(argv) and argv[at].startswith("--sim-"):
+        flag, equals, value = argv[at].partition("=")
+        at += 1 if equals else 2
+        if flag == "--sim-dialect":
+            dialect = value if equals else argv[at - 1] if at <= len(argv) else dialect
+    if at < len(argv) and argv[at] == "serve":
+        return dialect, at + 1
+    return (dialect, at) if dialect != "vllm" else None

@@ -8,29 +8,34 @@ import platform
 import re
 import socket
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from floor.box import command, memory, paths
-from floor.box.foreign import boxed, procs, starters, weights
+from floor.box.foreign import boxed, procs, proxies, starters, weights
 from floor.errors import FloorError
 
 _INSIDE = re.compile(r"^(lo|docker|br-|veth|virbr|cni|flannel|podman|lxc|lxdbr)")
-PATIENCE = 10.0  # seconds; docker and a driver can hang on a machine in trouble
 
 
-def patiently(argv: Sequence[str]) -> command.Result:
-    """Given an argv, return what the program ended with; one that gives no answer counts as not there."""
-    try:
-        return command.run(argv, timeout=PATIENCE)
-    except FloorError as error:
-        return command.Result(None, "", str(error))
+def patient(run: command.Run = command.run) -> command.Run:
+    """Given how to run a program, return the same for which one that gives no answer counts as not there."""
+
+    def ask(argv: Sequence[str]) -> command.Result:
+        try:
+            return run(argv)
+        except FloorError as error:
+            return command.Result(None, "", str(error))
+
+    return ask
 
 
-def look(ports: Iterable[int] = (), root: Path = paths.ROOT, run: command.Run = patiently) -> dict[str, Any]:
+def look(ports: Sequence[int] = (), root: Path = paths.ROOT, run: command.Run = command.run) -> dict[str, Any]:
     """Given the ports that floor wants here, return {root, hostname, machine, addresses, memory, processes, containers,
-    units, cron}: see `procs.every`, `boxed.told` and `starters.look`. Without root much of it cannot be seen."""
+    units, cron, proxies}: see `procs.every`, `boxed.told`, `starters.look` and `proxies.look`. Without root much of it
+    cannot be seen."""
+    run = patient(run)  # docker and a driver can hang on a machine in trouble
     listed = boxed.listed(run)
     every = procs.every(paths.under(root, "/proc"), boxed.names(listed))
     containers = [boxed.told(one, run) for one in listed]
@@ -52,6 +57,7 @@ def look(ports: Iterable[int] = (), root: Path = paths.ROOT, run: command.Run = 
         "processes": [{**one, "snapshots": weights.snapshots(one, root)} for one in every],
         "containers": [{**one, "snapshots": weights.snapshots(one, root)} for one in containers],
         **starters.look(named, ports, root, run),
+        "proxies": proxies.look(ports, root),
     }
 
 

@@ -25,8 +25,8 @@ def every(proc: Path, docker: Iterable[tuple[str, str]] = ()) -> list[dict[str, 
     """Given /proc and the ids and names of containers, return the processes that matter.
 
     Each: {pid, parent, argv, engine, at, hidden, user, folder, env, env_hidden, owner: {kind, name}, ports, gpu,
-    memory}. `at` is the place in argv of what follows `serve`; memory is resident bytes; children of an engine that
-    are of the same kind are left out.
+    ticks, memory}. `at` is the place in argv of what follows `serve`; memory is resident bytes; children of an engine
+    that are of the same kind are left out.
     """
     names = dict(docker)
     listens = sockets.listening(proc)
@@ -88,6 +88,7 @@ def _told(
         "owner": owner(_text(proc / str(pid) / "cgroup"), names),
         "ports": ports,
         "gpu": gpu,
+        "ticks": ticks(pid, proc),
         "memory": int(status.get("VmRSS", "0").split()[0]) * 1024,
     }
 
@@ -128,6 +129,18 @@ def owner(cgroup: str, names: dict[str, str]) -> dict[str, str]:
     return {"kind": "session", "name": scope[1] if scope else "a login"}
 
 
+def ticks(pid: int, proc: Path) -> int:
+    """Given a process, return when it began, in clock ticks since boot (proc(5)): with its number it names one process
+    for good. 0 for one that is gone."""
+    fields = _text(proc / str(pid) / "stat").rpartition(") ")[2].split()
+    return int(fields[19]) if len(fields) > 19 else 0
+
+
+def ended(pid: int, proc: Path) -> bool:
+    """Whether a process has ended and only waits for its parent to notice."""
+    return _text(proc / str(pid) / "stat").rpartition(") ")[2].startswith(("Z", "X"))
+
+
 def _environment(proc: Path, pid: int) -> Iterator[tuple[str, str]]:
     for word in _words(proc / str(pid) / "environ"):
         name, mark, value = word.partition("=")
@@ -136,7 +149,10 @@ def _environment(proc: Path, pid: int) -> Iterator[tuple[str, str]]:
 
 
 def _pids(proc: Path) -> list[int]:
-    return sorted(int(place.name) for place in proc.iterdir() if place.name.isdigit())
+    try:
+        return sorted(int(place.name) for place in proc.iterdir() if place.name.isdigit())
+    except OSError:
+        return []
 
 
 def _words(path: Path) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -18,6 +19,11 @@ PROPERTIES = (
 LARGEST = 256 * 1024  # bytes of a script that is looked into
 _ARGV = re.compile(r"argv\[\]=(.*?) ; ignore_errors=")
 _PLACES = re.compile(r"(?<![\w./-])(/[\w./+@-]+)")
+# what does something to engines; what only asks for their health does not
+_ACTS = re.compile(
+    r"\b(systemctl|service|docker|podman|kill|pkill|killall|tmux|screen|nohup|reboot|llama-server|floor\.sim)\b"
+    r"|\b(vllm|ollama) serve\b|vllm\.entrypoints"
+)
 _COMMENT = re.compile(r"\s*(#|$)")
 _ASSIGNMENT = re.compile(r"\s*[A-Za-z_]\w*\s*=")
 
@@ -26,8 +32,8 @@ def look(names: Iterable[str], ports: Iterable[int], root: Path = paths.ROOT, ru
     """Given names of units and containers that run engines, and the ports that floor wants, return what mentions them.
 
     {units: [{name, fragment, enabled, active, conflicts, argv, triggers, restart, mentions}], cron: [{path, number,
-    user, line, mentions}]}. `mentions` is a list of {word, where, line}: the word, the file and line it stands in, and
-    the line.
+    user, line, mentions}]}. `mentions` is a list of {word, where, line, acts}: the word, the file and line it
+    stands in, the line, and whether that does something to engines.
     """
     seek = Seek(names, ports, root)
     return {"units": units(seek, run), "cron": cron(seek)}
@@ -43,35 +49,42 @@ class Seek:
         self._words += [re.compile(r"\bfloor-copy-[\w.-]*"), known.WORDS]
         self._ports = [re.compile(rf"(?<![\d.])(?:[\w.\]]*:)?{port}(?!\d)") for port in sorted(set(ports))]
 
-    def mentions(self, command: str, where: str) -> list[dict[str, str]]:
-        """Given a command line and where it stands, return what it mentions, also in scripts of the box that it
-        runs."""
-        found = list(self._line(command, where))
+    def mentions(self, command: str, where: str) -> list[dict[str, Any]]:
+        """Given a command line and where it stands, return what it mentions, also in scripts of the box that it runs.
+
+        `acts` tells whether that line's script or command line does something to engines, or only looks.
+        """
+        found = self._text([command], where, numbered=False)
         for place in dict.fromkeys(_PLACES.findall(command)):
             found += self._script(place)
         return found[:8]
 
-    def _script(self, place: str) -> Iterator[dict[str, str]]:
+    def _script(self, place: str) -> list[dict[str, Any]]:
+        """What a script mentions. A file that nobody can run is its program's configuration, and starts nothing."""
         path = paths.under(self.root, place)
         try:
             if not path.is_file() or path.stat().st_size > LARGEST:
-                return
+                return []
             text = path.read_text()
         except (OSError, UnicodeError):
-            return
-        for number, line in enumerate(text.splitlines(), start=1):
-            if not _COMMENT.match(line):
-                yield from self._line(line, f"{place}:{number}")
+            return []
+        return self._text(text.splitlines(), place, numbered=True) if text.startswith("#!") else []
 
-    def _line(self, line: str, where: str) -> Iterator[dict[str, str]]:
-        for pattern in self._words:
-            if hit := pattern.search(line):
-                yield {"word": hit[0], "where": where, "line": hidden.text(line.strip())[:200]}
-                return
-        for pattern in self._ports:
-            if hit := pattern.search(line):
-                yield {"word": hit[0].rpartition(":")[2], "where": where, "line": hidden.text(line.strip())[:200]}
-                return
+    def _text(self, lines: list[str], where: str, *, numbered: bool) -> list[dict[str, Any]]:
+        said = [(number, line) for number, line in enumerate(lines, start=1) if not _COMMENT.match(line)]
+        acts = any(_ACTS.search(line) for _, line in said)
+        found = []
+        for number, line in said:
+            place = f"{where}:{number}" if numbered else where
+            shown = hidden.text(line.strip())[:200]
+            found += [{"word": word, "where": place, "line": shown, "acts": acts} for word in self._words_in(line)]
+        return found
+
+    def _words_in(self, line: str) -> Iterator[str]:
+        """The first name or engine of a line, and the first port."""
+        for patterns in (self._words, self._ports):
+            if hit := next((hit for pattern in patterns if (hit := pattern.search(line))), None):
+                yield hit[0].rpartition(":")[2]
 
 
 def units(seek: Seek, run: Run = run) -> list[dict[str, Any]]:
@@ -91,8 +104,9 @@ def units(seek: Seek, run: Run = run) -> list[dict[str, Any]]:
     )
     names = {line.split()[0] for line in (*listed.out.splitlines(), *active.out.splitlines()) if line.split()}
     shown = _shown(sorted(name for name in names if "@." not in name), run)
-    triggered = sorted({name for one in shown.values() for name in one.get("Triggers", "").split()} - set(shown))
-    shown |= _shown(triggered, run)
+    # what a timer starts is told with the timer; once that is gone, a run of it that is left is told by itself
+    triggered = {name for one in shown.values() for name in one.get("Triggers", "").split()}
+    shown |= _shown(sorted(triggered - set(shown)), run)
     found = []
     for name, one in shown.items():
         if name.startswith("floor") or name in triggered:
@@ -105,14 +119,14 @@ def units(seek: Seek, run: Run = run) -> list[dict[str, Any]]:
     return found
 
 
-def _commands(name: str, one: Mapping[str, str], seek: Seek) -> Iterator[dict[str, str]]:
+def _commands(name: str, one: Mapping[str, str], seek: Seek) -> Iterator[dict[str, Any]]:
     where = one.get("FragmentPath") or name
     for key in ("ExecStartPre", "ExecStart", "ExecStop"):
         for argv in _ARGV.findall(one.get(key, "")):
             yield from seek.mentions(argv, where)
 
 
-def _unit(name: str, one: Mapping[str, str], mentions: list[dict[str, str]], conflicts: list[str]) -> dict[str, Any]:
+def _unit(name: str, one: Mapping[str, str], mentions: list[dict[str, Any]], conflicts: list[str]) -> dict[str, Any]:
     return {
         "name": name,
         "fragment": one.get("FragmentPath", ""),
@@ -147,7 +161,7 @@ def cron(seek: Seek) -> list[dict[str, Any]]:
     found = []
     for path, system in _tables(seek.root):
         try:
-            lines = path.read_text(errors="replace").splitlines()
+            lines = path.read_text(errors="surrogateescape").splitlines()
         except OSError:
             continue
         place = f"/{path.relative_to(seek.root)}"
@@ -156,9 +170,21 @@ def cron(seek: Seek) -> list[dict[str, Any]]:
             if command and (mentions := seek.mentions(command[1], f"{place}:{number}")):
                 user = command[0] or path.name
                 found.append(
-                    {"path": place, "number": number, "user": user, "line": hidden.text(line), "mentions": mentions}
+                    {
+                        "digest": digest(line),
+                        "path": place,
+                        "number": number,
+                        "user": user,
+                        "line": hidden.text(line).encode(errors="replace").decode(),
+                        "mentions": mentions,
+                    }
                 )
     return found
+
+
+def digest(line: str) -> str:
+    """Given a line of cron, return what names it without telling it."""
+    return hashlib.sha256(line.encode(errors="surrogateescape")).hexdigest()
 
 
 def _tables(root: Path) -> list[tuple[Path, bool]]:

@@ -15,7 +15,8 @@ class Found:
     """An engine that runs on a box.
 
     `before` are the words up to `serve`, `words` those behind it, `shows` the command that shows it, `hidden` what was
-    left out of both because it is a secret. `container` is what docker tells of its container, None without one.
+    left out of both because it is a secret. `container` is what docker tells of its container, None without one. `kind`
+    and `name` tell who keeps it: container, unit, user-unit or session. `listens` are ports of the box and addresses.
     """
 
     box: str
@@ -29,6 +30,10 @@ class Found:
     hidden: tuple[str, ...] = ()
     container: Mapping[str, Any] | None = None
     snapshots: Mapping[str, str] = field(default_factory=dict)
+    kind: str = ""
+    name: str = ""
+    pid: int | None = None
+    listens: tuple[tuple[int, str], ...] = ()
 
 
 def engines(box: str, told: Mapping[str, Any]) -> list[Found]:
@@ -36,10 +41,10 @@ def engines(box: str, told: Mapping[str, Any]) -> list[Found]:
 
     A container that runs its engine behind a shell is told by the process that is in it.
     """
-    containers = {one["name"]: one for one in told["containers"]}
+    containers = {one["name"]: one for one in told["containers"] if not own(one["name"])}
     found, seen = [], set()
     for process in told["processes"]:
-        if not process["engine"] or _own(process):
+        if not process["engine"] or own(process["owner"]["name"]):
             continue
         boxed = containers.get(process["owner"]["name"]) if process["owner"]["kind"] == "container" else None
         if boxed:
@@ -55,9 +60,9 @@ def engines(box: str, told: Mapping[str, Any]) -> list[Found]:
     return found
 
 
-def _own(process: Mapping[str, Any]) -> bool:
-    """Whether it is floor's own copy: a unit or a container of that name."""
-    return str(process["owner"]["name"]).startswith("floor-")
+def own(name: str) -> bool:
+    """Given the name of a unit or a container, return whether it is floor's own: a copy, a service, a trial."""
+    return name.startswith("floor-") or name == "floor.target"
 
 
 def _of(box: str, told: Mapping[str, Any], process: Mapping[str, Any] | None, boxed: Mapping[str, Any] | None) -> Found:
@@ -78,6 +83,10 @@ def _of(box: str, told: Mapping[str, Any], process: Mapping[str, Any] | None, bo
         hidden=tuple(dict.fromkeys(hidden)),
         container=boxed,
         snapshots=told.get("snapshots") or {},
+        kind="container" if boxed else process["owner"]["kind"] if process else "",
+        name=boxed["name"] if boxed else process["owner"]["name"] if process else "",
+        pid=process["pid"] if process else None,
+        listens=tuple((port, address) for port, address in (process or {}).get("ports", ())),
     )
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from floor.config.adopt.options import Option
 
-_DEFAULTS: dict[str, Any] = {"engine": "vllm", "port": 8000, "kv_cache": "auto"}
-_ORDER = ("engine", "source", "context", "max_requests", "kv_cache", "utilization", "cache_memory", "port")
+_DEFAULTS: dict[str, Any] = {"engine": "vllm", "task": "generate", "port": 8000, "kv_cache": "auto"}
+_ORDER = ("engine", "task", "source", "context", "max_requests", "kv_cache", "utilization", "cache_memory", "port")
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,9 @@ def _vllm(found: Found) -> Option:
         "kv-cache-memory-bytes",
         *_GONE,
     }
+    if (flags.get("task") or flags.get("runner") or [""])[-1] in ("embed", "embedding", "pooling"):
+        option.values["task"] = "embed"
+        taken |= {"task", "runner"}
     _rest(option, {name: given for name, given in flags.items() if name not in taken})
     return option
 
@@ -104,7 +107,11 @@ def _llamacpp(found: Found) -> Option:
         option.values["kv_cache"] = cache
         if _last(flags, "cache-type-v") not in ("", cache):
             option.lost.append(f"--cache-type-v {_last(flags, 'cache-type-v')}: kv_cache sets both types")
+    if "embedding" in flags or "embeddings" in flags:
+        option.values["task"] = "embed"
     taken = {
+        "embedding",
+        "embeddings",
         "model",
         "alias",
         "parallel",
@@ -137,7 +144,7 @@ def _ollama(found: Found) -> Option:
 def _option(found: Found, source: str, served: str) -> Option:
     option = Option(found, plain_name(served.rsplit("/", 1)[-1], "model"), served)
     option.values["engine"] = found.engine
-    place = found.snapshots.get(source, source)
+    place = found.snapshots.get(source) or outside(source, found)
     if place.startswith("/"):
         option.values["source"] = place
     else:
@@ -145,6 +152,16 @@ def _option(found: Found, source: str, served: str) -> Option:
             f"its weights are named {source or 'nowhere'}: write the folder on the box that holds them as `source`"
         )
     return option
+
+
+def outside(path: str, found: Found) -> str:
+    """Given a path as an engine sees it, return where it lies on the box: a container may have mounted it elsewhere."""
+    mounts = sorted((found.container or {}).get("mounts", ()), key=lambda mount: len(mount["to"]), reverse=True)
+    for mount in mounts:
+        inside = mount["to"].rstrip("/")
+        if path == inside or path.startswith(f"{inside}/"):
+            return str(mount["from"]).rstrip("/") + path[len(inside) :]
+    return path
 
 
 def _port(found: Found, flags: Mapping[str, Sequence[str]]) -> int:
@@ -160,7 +177,7 @@ def _rest(option: Option, flags: Mapping[str, list[str]]) -> None:
         flag = name.removeprefix("no-")
         if len(name) < 3:
             option.lost.append(f"-{' '.join([name, *given])}: write its long name into args")
-        elif instead := own.taken(name) if option.found.engine == "vllm" else None:
+        elif instead := own.taken(name, option.found.engine):
             option.lost.append(f"--{' '.join([name, *given])} cannot be given here: {instead}")
         elif not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]*(\.[A-Za-z0-9_-]+)*\+?", name):
             option.lost.append(f"--{' '.join([name, *given])}: is no flag that args could hold")
@@ -172,8 +189,8 @@ def _rest(option: Option, flags: Mapping[str, list[str]]) -> None:
 
 def _environment(found: Found, lost: list[str]) -> Iterator[tuple[str, str]]:
     for name, value in found.env.items():
-        if name in own.VARIABLES or name.startswith("OLLAMA_HOST"):
-            continue
+        if own.variable(name, found.engine):
+            continue  # floor sets it itself, or an option of its own was taken from it
         if name.startswith("FLOOR_"):
             lost.append(f"{name}: variables with FLOOR_ are floor's own; write it as a flag")
         elif re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):

@@ -8,6 +8,7 @@ from typing import Any
 
 from floor.config.adopt.found import Found
 from floor.config.models import IMAGE
+from floor.engines.known import ENGINES
 
 # what floor gives each container anyway
 _GIVEN = re.compile(r"--ulimit=memlock=-1:-1|--cap-drop=ALL$")
@@ -39,9 +40,12 @@ def _docker(found: Found, boxed: Mapping[str, Any], source: str) -> tuple[dict[s
     if not re.fullmatch(IMAGE, image):
         lost.append(f"image {image}: give it a name of its own (docker tag)")
     made: dict[str, Any] = {"kind": "docker", "image": image, "gpus": boxed["gpus"] or "none"}
-    if found.before and found.before != ("vllm",):
+    if found.before and found.before != ENGINES[found.engine].entrypoint:
         made["entrypoint"] = list(found.before)
-    volumes = [volume for mount in boxed["mounts"] if (volume := _volume(mount, source, lost))]
+    lies = [place for place in found.snapshots.values() if place == source]
+    # the files of a snapshot are links to those beside it, which must be seen as well
+    volumes = [f"{folder}:{folder}:ro" for place in lies if (folder := place.rpartition("/snapshots/")[0])]
+    volumes += [volume for mount in boxed["mounts"] if (volume := _volume(mount, source, lost))]
     if volumes:
         made["volumes"] = volumes
     options = [option for option in boxed["options"] if not _GIVEN.match(option)]

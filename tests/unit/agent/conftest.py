@@ -98,7 +98,7 @@ class Box:
             self.after.pop(at)()
             self._groups()
 
-    def call(self, name: str, sent: bytes = b"", **params: Any) -> Any:
+    def call(self, name: str, /, sent: bytes = b"", **params: Any) -> Any:
         """Make one call as the agent would."""
         call = Call(
             Params(name, params),

@@ -167,3 +167,25 @@ def test_a_user_that_cannot_be_removed_is_told(full: Path) -> None:
 
     with pytest.raises(FloorError, match="the user floor cannot be removed: userdel: user floor is currently used"):
         removal.remove(purge=True, root=full, run=run, sleep=machine.sleep)
+
+
+def test_what_floor_had_taken_over_comes_back_last_and_a_failure_keeps_its_record(full: Path) -> None:
+    machine = Machine(full)
+    record = full / "var/lib/floor/taken-over.json"
+    was = {"enabled": "enabled", "active": "active", "running": True}
+    record.write_text(
+        json.dumps({"taken": [{"kind": "unit", "name": "vllm.service", "key": None, "at": 1, "was": was}]})
+    )
+
+    def broken(argv: Sequence[str]) -> Result:
+        return Result(1, "", "no") if "enable" in argv else machine.run(argv)
+
+    (line,) = removal.remove(purge=True, root=full, run=broken, sleep=lambda _: None)
+    assert line.startswith(
+        "unit vllm.service could not be brought back: systemctl enable -- vllm.service: no; it stays in"
+    )
+    assert record.exists()
+    (line,) = removal.remove(purge=True, root=full, run=machine.run, sleep=lambda _: None)
+    assert line == "unit vllm.service is as it was: enabled and started"
+    assert machine.ran.index("enable vllm.service") > machine.ran.index("daemon-reload")
+    assert not record.parent.exists()

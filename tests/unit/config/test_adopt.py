@@ -211,4 +211,6 @@ def test_ollama_is_told_by_its_environment() -> None:
 
 def test_floors_own_copies_are_left_alone() -> None:
     own = process(["/opt/vllm/bin/vllm", "serve", "/m"], 2, owner={"kind": "unit", "name": "floor-copy-x.service"})
-    assert write([box("a", processes=[own])]).engines == 0
+    boxed = container(OFFICIAL, 2, name="floor-copy-x")
+    inside = process(OFFICIAL, 2, owner={"kind": "container", "name": "floor-copy-x"})
+    assert write([box("a", processes=[own, inside], containers=[boxed])]).engines == 0

@@ -20,8 +20,9 @@ from floor.operations import checks, drain, logs, removal
 from floor.operations.status import status
 from tests.simulated.situation import THREE_BOXES, Situation
 
-ELSEWHERE = {"release.install", "logs", "launch.check", "operation.renew"}  # in tests of their own
+ELSEWHERE = {"release.install", "logs", "launch.check", "launch.trial", "operation.renew"}  # in tests of their own
 ELSEWHERE |= {f"fetch.{verb}" for verb in CALLS["fetch"]}
+ELSEWHERE |= {f"foreign.{verb}" for verb in CALLS["foreign"]}
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from floor import sim
@@ -37,3 +39,13 @@ def test_the_settings_reach_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLOOR_SIM_SEED", "7")
     monkeypatch.setattr("floor.sim.server.serve", lambda settings: settings.simulation.seed * 6)
     assert sim.run(["m"]) == 42
+
+
+def test_check_reads_everything_opens_the_device_and_ends(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    given = ["check", "serve", "m", "--max-model-len", "8k"]
+    assert sim.run([*given, "--sim-device-lock", str(tmp_path / "gpu")]) == 0
+    assert capsys.readouterr().out == '@floor {"device": "cuda", "count": 1, "needs": 1}\n'
+    assert sim.run([*given, "--sim-device-lock", str(tmp_path / "no" / "gpu")]) == 2
+    assert "cannot be locked: No such file or directory" in capsys.readouterr().err
+    assert sim.run([*given, "--sim-nope", "1"]) == 2
+    assert "--sim-nope: no such simulation setting" in capsys.readouterr().err

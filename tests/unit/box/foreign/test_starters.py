@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from floor.box.command import Result
-from floor.box.foreign import starters
+from floor.box.foreign import proxies, starters
 
 SHOWN = {
     "vllm.service": "Id=vllm.service\nFragmentPath=/etc/systemd/system/vllm.service\nUnitFileState=enabled\n"
@@ -35,7 +35,7 @@ def root(tmp_path: Path) -> Path:
     for folder in ("srv", "etc/cron.d", "var/spool/cron/crontabs"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "srv/watch.sh").write_text("#!/bin/sh\n# vllm\ncurl -sf http://127.0.0.1:8000/health || exit 1\n")
-    (tmp_path / "srv/up.sh").write_text("docker start vllm-main\n")
+    (tmp_path / "srv/up.sh").write_text("#!/bin/sh\ndocker start vllm-main\n")
     (tmp_path / "etc/crontab").write_text("SHELL=/bin/sh\n17 * * * * root run-parts /etc/cron.hourly\n")
     (tmp_path / "etc/cron.d/models").write_text("# vllm\n@reboot root /srv/up.sh --token abc\n*/5 * * * * bob true\n")
     (tmp_path / "var/spool/cron/crontabs/alice").write_text("* * * * * pgrep vllm || tmux new -d vllm serve /m\n")
@@ -64,8 +64,18 @@ def test_lines_of_cron_with_their_evidence(root: Path) -> None:
         ("/etc/cron.d/models", 2, "root"),
         ("/var/spool/cron/crontabs/alice", 1, "alice"),
     ]
-    assert found[0]["mentions"] == [{"word": "vllm-main", "where": "/srv/up.sh:1", "line": "docker start vllm-main"}]
+    assert found[0]["mentions"] == [
+        {"word": "vllm-main", "where": "/srv/up.sh:2", "line": "docker start vllm-main", "acts": True}
+    ]
     assert "abc" not in str(found)
+
+
+def test_other_proxies_that_lead_to_an_engine(root: Path) -> None:
+    (root / "etc/nginx/conf.d").mkdir(parents=True)
+    (root / "etc/nginx/conf.d/llm.conf").write_text("# :8000\nupstream x { server 192.0.2.11:8000; server b:80001; }\n")
+    (one,) = proxies.look([8000], root)
+    assert one["where"] == "/etc/nginx/conf.d/llm.conf:2"
+    assert proxies.look([], root) == []
 
 
 def test_other_numbers_are_no_ports() -> None:
