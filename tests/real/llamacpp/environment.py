@@ -19,6 +19,7 @@ from tests.lab.commands import run
 
 FOLDER = "/opt/llama"  # where the boxes find the program
 SERVER = f"{FOLDER}/bin/llama-server"
+LIBRARIES = "/opt/openmp"  # what the boxes lack of what it is linked with
 MODELS = "/models/gemma"
 MODEL = f"{MODELS}/gemma-3-270m.gguf"
 
@@ -45,7 +46,7 @@ ASSEMBLE = "import sys; sys.path.insert(0, sys.argv[1]); import gemma3_270m_q4_k
 
 def shows() -> dict[str, Path]:
     """Return what to show in a box (place: folder of this machine), making it if need be."""
-    return {FOLDER: server_folder(), MODELS: model_folder()}
+    return {FOLDER: server_folder(), MODELS: model_folder(), LIBRARIES: libraries_folder()}
 
 
 def server_folder() -> Path:
@@ -69,6 +70,12 @@ def build(folder: Path) -> None:
     (folder / "bin").mkdir()
     shutil.copy2(work / "made/bin/llama-server", folder / "bin")
     shutil.rmtree(work)
+
+
+def libraries_folder() -> Path:
+    """Return the cached folder with the compiler's OpenMP library."""
+    place = run(["gcc", "-print-file-name=libgomp.so.1"]).stdout.strip()
+    return cached("openmp", place, lambda folder: shutil.copy2(place, folder / "libgomp.so.1"))
 
 
 def model_folder() -> Path:

@@ -13,7 +13,7 @@ from tests.lab.floor import Floor
 from tests.lab.sites import proxy
 from tests.load.running import Running
 from tests.real.deployed import again_nothing_is_touched
-from tests.real.llamacpp.environment import MODEL, SERVER
+from tests.real.llamacpp.environment import LIBRARIES, MODEL, SERVER
 
 SLOTS = 4
 
@@ -36,6 +36,7 @@ models:
     start_time: 200
     runtime: {{kind: native, command: {SERVER}}}
     args: {{threads: 1}}
+    env: {{LD_LIBRARY_PATH: {LIBRARIES}}}
     replicas: [{names}]
 proxy: {{boxes: [{names}], listen: 8080}}
 """
