@@ -28,6 +28,7 @@ from floor.errors import FloorError, UsageError
 ID = re.compile(r"(?:serve-)?[0-9a-f]{12}")
 START_SECONDS = 20.0
 POLL = 0.05
+TOLD = ("kind", "what", "repo", "revision", "include", "folder", "reference")  # of a job: what tells it from another
 LOOKS = 20  # tries for the lock of a task
 
 

@@ -152,6 +152,9 @@ class Fetch:
     def _work(self, goal: Weights, rows: Rows, transfer: Transfer) -> Work:
         box, giver = transfer.box, transfer.source
         secret: str | None
+        about = {"kind": "weights", "what": str(goal.origin), "folder": goal.places[box], **goal.origin.as_json()}
+        if work := self.tasks.running(box, goal.task(box), about):
+            return work
         if giver == HUB and self.relay:
             url, secret = self.relay.url(box, goal.origin)
             urls, kind = [url], "box"
@@ -164,10 +167,7 @@ class Fetch:
             urls, kind = self.tasks.urls(giver, box, port), "box"
             self.say(f"{box}: fetches {goal.origin} from {giver} ({urls[0]}) into {goal.places[box]}")
         job = {
-            "kind": "weights",
-            "what": str(goal.origin),
-            "folder": goal.places[box],
-            **goal.origin.as_json(),
+            **about,
             "files": [dict(row) for row in rows],
             "from": {"kind": kind, "urls": urls},
             "secret": secret is not None,
@@ -181,10 +181,12 @@ class Fetch:
             speed = plan.told_size(size / max(over.seconds, 0.001))
             self.say(f"{transfer.box}: has {goal.origin}, {plan.told_size(size)} in {over.seconds:.0f} s ({speed}/s)")
             return
-        tried.add(transfer)
         if over.error == "unreachable":
             self.say(f"{over.why}; another way is tried")
+            if not over.work.joined:  # what that one had been told may be old
+                tried.add(transfer)
             return
+        tried.add(transfer)
         self.fail(over.why)
 
     def close(self) -> None:

@@ -82,6 +82,8 @@ class Images:
     ) -> Work | None:
         """The task of a transfer; None where it cannot even begin, which is then in `failed`."""
         box, giver = transfer.box, transfer.source
+        if work := self.tasks.running(box, goal.task, {"what": goal.reference}):
+            return work
         if giver == HUB:
             self.say(f"{box}: pulls {goal.reference}")
             return Work(box, goal.task, {"kind": "pull", "what": goal.reference, "reference": goal.reference})
@@ -123,6 +125,8 @@ class Images:
     def _judge(self, goal: Image, transfer: Transfer, over: Over, tried: Tried) -> None:
         if not over.error:
             self.say(f"{transfer.box}: has {goal.reference} after {over.seconds:.0f} s")
+            return
+        if over.work.joined and over.error == "unreachable":  # what that one had been told may be old
             return
         tried.add(transfer)
         if over.state == "failed" and (over.error == "unreachable" or transfer.source == HUB):

@@ -75,7 +75,7 @@ def fetch(
         _images(docker, pictures, outcome, dry_run=dry_run)
     finally:
         run.close()
-        tasks.close()
+    tasks.close()  # not where this was interrupted: the boxes go on, and one of them gives what the others take
     outcome.failed = [*run.failed, *run.absent.values()]
     outcome.complete = outcome.complete and not outcome.failed
     return outcome

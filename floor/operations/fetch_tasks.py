@@ -23,12 +23,13 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Work:
-    """A task on a box: its name, what it does, and the secret that it needs."""
+    """A task on a box: its name, what it does, and the secret that it needs. One that is `joined` runs already."""
 
     box: str
     task: str
     job: Mapping[str, Any]
     secret: str | None = None
+    joined: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Over:
 
 @dataclass
 class Tasks:
-    """Begins and follows tasks. Servers that were begun are ended by `close`."""
+    """Begins and follows tasks. Servers that were begun are ended by `close`; without it, when nobody asks any more."""
 
     site: Site
     say: Say
@@ -68,7 +69,8 @@ class Tasks:
         Raises FloorError where the task that runs on a box is another one.
         """
         for work in works:
-            self.begin(work)
+            if not work.joined:
+                self.begin(work)
         began = self.site.clock()
         over: dict[str, Over] = {}
         lost: dict[str, float] = {}
@@ -95,11 +97,28 @@ class Tasks:
         """Begin a task. One that runs already is joined where it does the same."""
         params = {"task": work.task, "job": dict(work.job), "secret": work.secret, "who": caller.name()}
         answer = self.site.boxes[work.box].call("fetch.start", params, timeout=60)
-        running = answer.get("job") or {}
-        same = all(running.get(key) == work.job.get(key) for key in ("kind", "repo", "revision", "include", "folder"))
-        if not answer["started"] and not same:
+        if not answer["started"]:
+            self._demand_same(work.box, answer.get("job") or {}, work.job)
+
+    def running(self, box: str, task: str, job: Mapping[str, Any]) -> Work | None:
+        """Return a box's task as one to join where it works already, on what `job` says of it.
+
+        What it works with (where it gets files from, the token for that) is its own, and is left alone. Raises
+        FloorError where it works on something else.
+        """
+        state = self.states([Work(box, task, {})])[box]
+        if isinstance(state, BoxError) or not state or state["state"] != "working":
+            return None
+        self._demand_same(box, state.get("job") or {}, job)
+        self.say(f"{box}: goes on with {job.get('what')}, which it fetches already")
+        return Work(box, task, job, joined=True)
+
+    def _demand_same(self, box: str, running: Mapping[str, Any], job: Mapping[str, Any]) -> None:
+        keys = ("kind", "repo", "revision", "include", "folder")
+        if any(key in job and running.get(key) != job[key] for key in keys):
             raise FloorError(
-                f"{work.box}: fetches {running.get('what')} just now; wait for it, or end it: `floor fetch --stop`"
+                f"{box}: is busy with another fetch ({running.get('what')}); wait for it, or end it with "
+                "`floor fetch --stop`"
             )
 
     def states(self, works: Sequence[Work]) -> dict[str, Any]:

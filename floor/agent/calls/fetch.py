@@ -15,8 +15,15 @@ def look(call: Call) -> dict[str, Any]:
     return {
         "folders": {folder: weights.look(folder, call.root) for folder in params.texts("folders")},
         "docker": images.look(params.texts("images"), call.run) if params.texts("images") else {"images": {}},
-        "tasks": {name: task.state(name, call.root) for name in params.texts("tasks")},
+        "tasks": {name: _task(name, call) for name in params.texts("tasks")},
     }
+
+
+def _task(name: str, call: Call) -> dict[str, Any] | None:
+    """How far a task is, with what it was told to do, its files left out."""
+    found = task.state(name, call.root)
+    job = task.job(name, call.root) or {}
+    return {**found, "job": {key: job.get(key) for key in task.TOLD}} if found else None
 
 
 def read(call: Call) -> dict[str, Any]:

@@ -104,6 +104,34 @@ def test_a_box_goes_on_when_the_command_is_gone_and_the_next_one_joins(real: Pla
     assert real.hub.sent == sum(map(len, real.hub.files.values()))
 
 
+def test_a_box_that_gets_it_from_another_goes_on_with_that_one(real: Place) -> None:
+    """The command dies while spark-b takes from spark-a: the next one leaves both as they are, and waits."""
+    name, held = task_name(FOLDER), list[int]()
+
+    class GoneError(Exception):
+        """The command dies while the box works."""
+
+    def dies(_line: str) -> None:
+        if found := task.pid(name, real.root("spark-b")):
+            os.kill(found, signal.SIGSTOP)
+            held.append(found)
+            raise GoneError
+
+    with pytest.raises(GoneError):
+        fetch(real.site(), Hub(real.hub.url), (), (), real.said.append, dies)
+    again = threading.Thread(target=real.fetch)
+    again.start()
+    try:
+        while not any("spark-b: goes on with" in line for line in real.said) and again.is_alive():
+            time.sleep(0.02)
+    finally:
+        os.kill(held[0], signal.SIGCONT)
+        again.join()
+    same(real)
+    assert not any("another way" in line for line in real.said)
+    assert real.hub.sent == sum(map(len, real.hub.files.values()))
+
+
 def test_stopped_by_hand_it_ends_and_goes_on_later(real: Place) -> None:
     real.hub.faults.pace = 0.05
     thread = threading.Thread(target=real.fetch)
