@@ -100,7 +100,7 @@ def test_an_engine_that_offers_no_way_is_not_tried() -> None:
         ("vllm", ended(out='@floor {"device": "cuda", "count": 1, "needs": 2}'), True,
          "it finds 1 GPUs and its arguments ask for 2"),
         ("llamacpp", ended(out="Available devices:\n  CUDA0: NVIDIA GB10 (1 MiB, 1 MiB free)\n"), True, ""),
-        ("llamacpp", ended(out="Available devices:\n"), True,
+        ("llamacpp", ended(out="Available devices:\n  (none)\n"), True,
          "it finds no GPU, and would run on the CPU without a word"),
         ("llamacpp", ended(out="Available devices:\n"), False, ""),
         ("llamacpp", ended(1, err="error: invalid argument: --nope"), False,
