@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from floor.errors import BoxError
 from floor.operations.site import Site
 from floor.plan.aim import Aim
-from floor.plan.foreign import Met, meet, ports
+from floor.plan.foreign import Met, meet
+from floor.plan.starters import ports
 from floor.plan.steps import Plan
 from floor.plan.takeover import hindered
 

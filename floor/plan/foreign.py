@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from floor.box.foreign.procs import LARGE
 from floor.config.adopt.found import Found, engines, own
 from floor.config.adopt.options import Option, adopt
 from floor.plan.aim import Aim, Wanted
-from floor.plan.standing import Foreign
+from floor.plan.standing import Foreign, keeper
+from floor.plan.starters import starters
 
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 -- compared, not listened on
-SPEAKS = {"vllm": "vllm", "floor.sim": "vllm", "llama-server": "llamacpp", "llama.cpp": "llamacpp", "ollama": "ollama"}
 _KEYS = ("--api-key", "VLLM_API_KEY", "LLAMA_API_KEY")
 
 
@@ -22,11 +23,6 @@ class Met:
 
     things: list[Foreign] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-
-
-def ports(aim: Aim, box: str) -> list[int]:
-    """The ports of the engines that floor wants on a box."""
-    return sorted({copy.resolved.port for copy in aim.copies if copy.box == box})
 
 
 def meet(aim: Aim, box: str, told: Mapping[str, Any]) -> Met:
@@ -43,15 +39,19 @@ def meet(aim: Aim, box: str, told: Mapping[str, Any]) -> Met:
             met.things.append(_engine(aim, copy, found, option, told))
     met.things += _listeners(aim, box, told, {thing.name for thing in met.things})
     met.things += _sleeping(aim, box, told, met)
-    _starters(aim, box, told, met, others)
+    more, notes = starters(aim, box, told, met.things, others)
+    met.things += more
+    met.notes += notes
     met.notes += [
         f"{box}: {one['where']} leads to an engine here (`{one['line']}`): floor's copies ask for a key, so move who "
         "comes that way to floor's own port"
         for one in told.get("proxies", ())
     ]
-    gpu = [one for one in told["processes"] if one["gpu"] and not one["engine"] and not own(one["owner"]["name"])]
+    others_of = [one for one in told["processes"] if not one["engine"] and not own(one["owner"]["name"])]
     met.notes += [
-        f"{box}: pid {one['pid']} of {one['user']} has the GPU open; see `ps -fp {one['pid']}`" for one in gpu
+        f"{box}: pid {one['pid']} of {one['user']} {what}; see `ps -fp {one['pid']}`"
+        for one in others_of
+        if (what := _takes(one))
     ]
     return met
 
@@ -73,7 +73,7 @@ def _replaced(aim: Aim, box: str, option: Option) -> Wanted | None:
 def _engine(aim: Aim, copy: Wanted, found: Found, option: Option, told: Mapping[str, Any]) -> Foreign:
     port = int(option.values["port"])
     process = next((one for one in told["processes"] if one["pid"] == found.pid), None)
-    thing = _thing(copy.box, found.kind, found.name, process)
+    thing = keeper(copy.box, found.kind, found.name, process)
     why = f"it runs on port {port} in the place of {copy.backend}"
     return replace(
         thing,
@@ -120,38 +120,11 @@ def _listeners(aim: Aim, box: str, told: Mapping[str, Any], known: set[str]) -> 
         kind, name = ("container", boxed["name"]) if boxed else (one["owner"]["kind"], name)
         if name in known:
             continue
-        thing = _thing(box, kind, name, one)
+        thing = keeper(box, kind, name, one)
         why = f"it holds port {held[0]}, {what}"
         yield replace(
             thing, why=why, port=held[0], backend=backend, running=True, apart="it is no engine", front=backend is None
         )
-
-
-def _thing(box: str, kind: str, name: str, process: Mapping[str, Any] | None) -> Foreign:
-    """Whoever keeps a process, as what can be taken over."""
-    if kind == "container":
-        return Foreign(box, "container", name, shows=f"docker inspect {name}")
-    if kind == "unit" and name in ("docker.service", "containerd.service"):
-        return Foreign(
-            box, "unit", name, shows="docker ps", hindrance="see which container publishes the port, and stop that"
-        )
-    if kind == "unit":
-        return Foreign(box, "unit", name, shows=f"systemctl status {name}")
-    one = process or {"pid": 0, "ticks": 0, "user": "?", "argv": []}
-    if kind == "user-unit":
-        hindrance = (
-            f"it belongs to the systemd of user {one['user']}: `systemctl --user disable --now {name}` as that user"
-        )
-        return Foreign(box, "unit", name, shows=f"systemctl --user status {name}", hindrance=hindrance)
-    return Foreign(
-        box,
-        "process",
-        str(one["pid"]),
-        key=str(one["ticks"]),
-        shows=f"ps -fp {one['pid']}",
-        what=f"process {one['pid']} of {one['user']}",
-        hindrance="it is the first process of the box; see `systemctl list-sockets`" if one["pid"] == 1 else "",
-    )
 
 
 def _sleeping(aim: Aim, box: str, told: Mapping[str, Any], met: Met) -> Iterator[Foreign]:
@@ -163,49 +136,14 @@ def _sleeping(aim: Aim, box: str, told: Mapping[str, Any], met: Met) -> Iterator
         copy = _replaced(aim, box, adopt(found))
         why = f"docker starts it with its daemon (restart policy {one['policy']})"
         if copy:
-            yield replace(_thing(box, "container", one["name"], None), why=f"{why}, in the place of {copy.backend}")
+            yield replace(keeper(box, "container", one["name"], None), why=f"{why}, in the place of {copy.backend}")
         else:
             met.notes.append(f"{box}: container {one['name']} stays; {why}; see `docker inspect {one['name']}`")
 
 
-def _starters(aim: Aim, box: str, told: Mapping[str, Any], met: Met, others: set[str]) -> None:
-    """Units, timers and lines of cron that would start or stop engines."""
-    names = {thing.name.removesuffix(".service") for thing in met.things} - others
-    known = {thing.name for thing in met.things}
-    speaks = {copy.resolved.engine for copy in aim.copies if copy.box == box}
-    strings = {str(port) for port in ports(aim, box)}
-
-    def meant(mention: Mapping[str, Any]) -> bool:
-        word = str(mention["word"])
-        engine = SPEAKS.get(word) in speaks and word not in others
-        return bool(mention["acts"]) and (word in strings | names or word.startswith("floor-copy-") or engine)
-
-    for unit in told["units"]:
-        if unit["name"] in known or unit["name"].removesuffix(".service") in others:
-            continue
-        thing = _thing(box, "unit", unit["name"], None)
-        thing = replace(
-            thing, shows=f"systemctl cat {unit['name']}", running=unit["active"] in ("active", "activating")
-        )
-        if unit["conflicts"]:
-            met.things.append(
-                replace(thing, why=f"it conflicts with {', '.join(unit['conflicts'])}: its start stops that")
-            )
-        else:
-            _judge(met, thing, [hit for hit in unit["mentions"] if meant(hit)], unit["mentions"])
-    for line in told["cron"]:
-        place = f"{line['path']}:{line['number']}"
-        shows = f"sed -n {line['number']}p {line['path']}"
-        thing = Foreign(box, "cron", line["path"], key=line["digest"], what=f"cron's line {place}", shows=shows)
-        _judge(met, thing, [hit for hit in line["mentions"] if meant(hit)], line["mentions"])
-
-
-def _judge(met: Met, thing: Foreign, meant: Sequence[Mapping[str, Any]], every: Sequence[Mapping[str, Any]]) -> None:
-    hit = (meant or every)[0]
-    evidence = f"{hit['where']} says `{hit['line']}`"
-    if meant:
-        met.things.append(replace(thing, why=f"it may start or stop engines: {evidence}"))
-    else:
-        met.notes.append(
-            f"{thing.box}: {thing.title} stays; it mentions {hit['word']}: {evidence}; see `{thing.shows}`"
-        )
+def _takes(one: Mapping[str, Any]) -> str:
+    """What a process takes of what an engine needs."""
+    size = f"{one['memory'] / (1 << 30):.1f} GiB of memory"
+    if one["gpu"]:
+        return f"works on the GPU and holds {size}"
+    return f"holds {size}" if one["memory"] >= LARGE else ""

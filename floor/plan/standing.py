@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,3 +46,30 @@ class Foreign:
     def line(self) -> str:
         """One line for a person: where, what, why, and how to see it."""
         return f"{self.box}: {self.title}: {self.why}; see `{self.shows}`"
+
+
+def keeper(box: str, kind: str, name: str, process: Mapping[str, Any] | None) -> Foreign:
+    """Whoever keeps a process, as what can be taken over."""
+    if kind == "container":
+        return Foreign(box, "container", name, shows=f"docker inspect {name}")
+    if kind == "unit" and name in ("docker.service", "containerd.service"):
+        return Foreign(
+            box, "unit", name, shows="docker ps", hindrance="see which container publishes the port, and stop that"
+        )
+    if kind == "unit":
+        return Foreign(box, "unit", name, shows=f"systemctl status {name}")
+    one = process or {"pid": 0, "ticks": 0, "user": "?", "argv": []}
+    if kind == "user-unit":
+        hindrance = (
+            f"it belongs to the systemd of user {one['user']}: `systemctl --user disable --now {name}` as that user"
+        )
+        return Foreign(box, "unit", name, shows=f"systemctl --user status {name}", hindrance=hindrance)
+    return Foreign(
+        box,
+        "process",
+        str(one["pid"]),
+        key=str(one["ticks"]),
+        shows=f"ps -fp {one['pid']}",
+        what=f"process {one['pid']} of {one['user']}",
+        hindrance="it is the first process of the box; see `systemctl list-sockets`" if one["pid"] == 1 else "",
+    )

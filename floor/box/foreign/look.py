@@ -37,7 +37,7 @@ def look(ports: Sequence[int] = (), root: Path = paths.ROOT, run: command.Run = 
     cannot be seen."""
     run = patient(run)  # docker and a driver can hang on a machine in trouble
     listed = boxed.listed(run)
-    every = procs.every(paths.under(root, "/proc"), boxed.names(listed))
+    every = procs.every(paths.under(root, "/proc"), boxed.names(listed), on_gpu(run))
     containers = [boxed.told(one, run) for one in listed]
     held = {one["owner"]["name"] for one in every if one["owner"]["kind"] == "container"}
     containers = [one for one in containers if one["engine"] or one["name"] in held]
@@ -59,6 +59,12 @@ def look(ports: Sequence[int] = (), root: Path = paths.ROOT, run: command.Run = 
         **starters.look(named, ports, root, run),
         "proxies": proxies.look(ports, root),
     }
+
+
+def on_gpu(run: command.Run) -> list[int]:
+    """Return the processes that compute on an NVIDIA GPU, as its driver tells; none where there is no driver."""
+    told = run(["nvidia-smi", "--query-compute-apps=pid", "--format=csv,noheader"])
+    return [int(line) for line in told.out.split() if line.isdigit()] if told.ok else []
 
 
 def addresses(run: command.Run) -> list[str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import pwd
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,14 @@ _TELLING = re.compile(
     r"(VLLM|LLAMA|GGML|OLLAMA|CUDA|NCCL|GLOO|UCX|HF|HUGGING_FACE|TRANSFORMERS|TORCH|TORCHINDUCTOR|TORCHDYNAMO|PYTORCH|"
     r"TRITON|FLASHINFER|RAY|OMP|MKL|ONEDNN|ATEN|HIP|HSA|ROCR|NVIDIA|TIKTOKEN|OPENAI|FLOOR_SIM|TP_SOCKET)(_|$)"
 )
+LARGE = 8 << 30  # bytes of memory of one process that are worth telling beside an engine
 _CONTAINER = re.compile(r"(?:docker[-/]|libpod-)([0-9a-f]{64})")
 _UNIT = re.compile(r"/([^/]+\.service)(?:/|$)")
 
 
-def every(proc: Path, docker: Iterable[tuple[str, str]] = ()) -> list[dict[str, Any]]:
-    """Given /proc and the ids and names of containers, return the processes that matter.
+def every(proc: Path, docker: Iterable[tuple[str, str]] = (), on_gpu: Collection[int] = ()) -> list[dict[str, Any]]:
+    """Given /proc, the ids and names of containers and the processes that the GPU's driver knows, return those that
+    matter: engines, whoever listens, holds a GPU, or much of the memory.
 
     Each: {pid, parent, argv, engine, at, hidden, user, folder, env, env_hidden, owner: {kind, name}, ports, gpu,
     ticks, memory}. `at` is the place in argv of what follows `serve`; memory is resident bytes; children of an engine
@@ -38,7 +40,8 @@ def every(proc: Path, docker: Iterable[tuple[str, str]] = ()) -> list[dict[str, 
         inodes, gpu = sockets.of(pid, proc)
         ports = sorted({place for inode in inodes for place in listens.get(inode, ())})
         kind = known.engine(argv)
-        if kind or ports or gpu:
+        gpu = gpu or pid in on_gpu
+        if kind or ports or gpu or _memory(_status(proc, pid)) >= LARGE:
             found.append(_told(proc, pid, argv, kind, ports, gpu=gpu, names=names))
     return _heads(found)
 
@@ -89,7 +92,7 @@ def _told(
         "ports": ports,
         "gpu": gpu,
         "ticks": ticks(pid, proc),
-        "memory": int(status.get("VmRSS", "0").split()[0]) * 1024,
+        "memory": _memory(status),
     }
 
 
@@ -177,6 +180,10 @@ def _link(path: Path) -> str | None:
 def _status(proc: Path, pid: int) -> dict[str, str]:
     lines = _text(proc / str(pid) / "status").splitlines()
     return {name: value.strip() for name, mark, value in (line.partition(":") for line in lines) if mark}
+
+
+def _memory(status: dict[str, str]) -> int:
+    return int(status.get("VmRSS", "0").split()[0]) * 1024
 
 
 def _user(uid: str) -> str:

@@ -65,6 +65,15 @@ def test_workers_are_not_told_beside_their_parent(proc: Path) -> None:
     assert sorted(every(proc)) == [41, 50]
 
 
+def test_whoever_holds_a_gpu_or_much_memory_is_told(proc: Path) -> None:
+    run(proc, 70, ["python3", "train.py"])
+    run(proc, 71, ["postgres"])
+    (proc / "71/status").write_text("PPid:\t1\nUid:\t0\t0\nVmRSS:\t 9437184 kB\n")
+    run(proc, 72, ["bash"])
+    found = {one["pid"]: one for one in procs.every(proc, (), [70])}
+    assert {pid: (one["gpu"], one["memory"] >> 30) for pid, one in found.items()} == {70: (True, 0), 71: (False, 9)}
+
+
 @pytest.mark.parametrize(
     ("group", "kind", "name"),
     [
