@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] = os.envi
 def _wait(options: argparse.Namespace, pid: str) -> None:
     """Wait until the copy is out of every pool and its engine is idle, as long as there is an engine."""
     # Imported late: who need not wait, does not pay for it.
-    from floor.agent.leave_ask import Engine, Proxies, load
+    from floor.agent.leave_ask import Engine, Proxies, either, load
     from floor.agent.leave_decide import holding, idle
 
     settings = Document.load(options.settings)
@@ -55,14 +55,15 @@ def _wait(options: argparse.Namespace, pid: str) -> None:
     key = _secret(settings.path("key_file"), options.root) if settings.has("key_file") else None
     engine = Engine(backend, settings.text("url"), settings.text("dialect"), key)
     began, process = time.monotonic(), alive.began(pid)
-    proxies = Proxies(*_proxies(options.root), backend)
+    get = either(_following(options.root))
+    proxies = Proxies(*_proxies(options.root), backend, get)
     quiet, said, looked = 0, "", float("-inf")
     while process is not None and alive.began(pid) == process and time.monotonic() - began < options.within:
         waited = time.monotonic() - began
         if held := holding(proxies.now(), waited):
             said = _say(f"{backend}: leaves; waits for the pools of {', '.join(held)}", said)
         elif time.monotonic() - looked >= 2 * POLL:
-            count = load(engine)
+            count = load(engine, get)
             looked = time.monotonic()
             quiet = quiet + 1 if not (_connected(engine.url) if count is None else count) else 0
             if idle(quiet):
@@ -89,6 +90,13 @@ def _proxies(root: Path) -> tuple[dict[str, str], str | None]:
     settings = Document.load(paths.under(root, paths.LEAVE_SETTINGS))
     ports = {one.text("box"): one.text("status_url") for one in settings.list("proxies")}
     return ports, _secret(settings.path("status_key_file"), root)
+
+
+def _following(root: Path) -> dict[str, str]:
+    """The key that follows each of the two, while it is being replaced."""
+    pairs = ((paths.ENGINE_KEY, paths.ENGINE_NEXT), (paths.STATUS_KEY, paths.STATUS_NEXT))
+    there = [(old, new) for old, new in pairs if paths.under(root, new).exists()]
+    return {_secret(old, root): _secret(new, root) for old, new in there}
 
 
 def _secret(path: Path, root: Path) -> str:

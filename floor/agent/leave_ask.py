@@ -24,6 +24,10 @@ _MOST = 2 * 1024 * 1024  # bytes of an answer
 Get = Callable[[str, str | None], bytes]
 
 
+class StrangerError(OSError):
+    """The key is not taken there."""
+
+
 def get(url: str, key: str | None) -> bytes:
     """Return the body of a GET. Raise OSError where there is no proper answer with status 200."""
     parts = urlsplit(url)
@@ -36,9 +40,26 @@ def get(url: str, key: str | None) -> bytes:
         raise OSError(f"{url}: {error!r}") from error
     finally:
         way.close()
+    if answer.status in (401, 403):
+        raise StrangerError(f"{url}: answers {answer.status}")
     if answer.status != 200:
         raise OSError(f"{url}: answers {answer.status}")
     return body
+
+
+def either(following: Mapping[str, str], get: Get = get) -> Get:
+    """Given the key that follows each one, return what asks as `get` does, and again with that where one is not taken:
+    while a key is being replaced some processes know the present one, some the next."""
+
+    def ask(url: str, key: str | None) -> bytes:
+        try:
+            return get(url, key)
+        except StrangerError:
+            if key is None or key not in following:
+                raise
+            return get(url, following[key])
+
+    return ask
 
 
 @dataclass(frozen=True)

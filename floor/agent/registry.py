@@ -11,6 +11,7 @@ from floor.errors import UsageError
 
 CALLS = {
     "box": ("reboot", "back"),
+    "clients": ("ensure", "read", "put", "rotate", "retire"),
     "config": ("put",),
     "drain": ("add", "remove"),
     "engine": ("check", "idle"),
@@ -24,9 +25,9 @@ CALLS = {
     "nginx": ("test",),
     "observe": ("",),
     "operation": ("take", "renew", "release"),
-    "pool": ("wait",),
+    "pool": ("wait", "direct"),
     "release": ("install",),
-    "secrets": ("ensure", "put"),
+    "secrets": ("ensure", "put", "begin", "promote", "show"),
     "unit": ("start", "stop", "restart", "reload", "enable", "disable", "kill", "wait"),
     "units": ("reload",),
     "verify": ("chat", "embed"),

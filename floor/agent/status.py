@@ -28,11 +28,11 @@ ALIVE_EVERY = 5.0  # seconds between two signs of life to systemd, unless it ask
 
 @dataclass(frozen=True)
 class Settings:
-    """Where to listen, which key is asked for, and the units that are told of."""
+    """Where to listen, which keys open it (two while the key is being replaced), and the units that are told of."""
 
     listen: str
     port: int
-    key: str
+    keys: tuple[str, ...]
     units: tuple[str, ...]
 
 
@@ -40,13 +40,19 @@ def load(root: Path = paths.ROOT) -> Settings:
     """Given the root of all paths, read /etc/floor/agent.json and the key. Raise FloorError saying what is wrong."""
     document = Document.load(paths.under(root, paths.AGENT_SETTINGS))
     place = paths.under(root, document.path("key_file"))
+    following = place.with_suffix(".next")
+    keys = tuple(_key(one) for one in (place, following) if one == place or one.exists())
+    return Settings(document.text("listen"), document.port("port"), keys, document.texts("units"))
+
+
+def _key(place: Path) -> str:
     try:
         key = place.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
         raise FloorError(f"{place}: the status key cannot be read ({error}); `floor deploy` makes it") from error
     if not key:
         raise FloorError(f"{place}: the status key is empty; remove the file, `floor deploy` makes a new one")
-    return Settings(document.text("listen"), document.port("port"), key, document.texts("units"))
+    return key
 
 
 async def serve(settings: Settings, root: Path, notifier: Notifier) -> None:
@@ -57,7 +63,7 @@ async def serve(settings: Settings, root: Path, notifier: Notifier) -> None:
         loop.add_signal_handler(number, stop.set)
     # Ready before it listens: a box's start must not wait for its network.
     notifier.ready(f"waiting for {settings.listen}")
-    port = Port(settings.key, Facts(settings.units, root, time.monotonic))
+    port = Port(settings.keys, Facts(settings.units, root, time.monotonic))
     server = asyncio.create_task(_listen(settings, port, notifier))
     while not stop.is_set() and not server.done():
         notifier.alive()

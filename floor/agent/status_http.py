@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Any, Protocol
 
 from floor.errors import FloorError
@@ -26,12 +26,12 @@ class Source(Protocol):
 
 
 class Port:
-    """Answers connections. Given the key that is asked for (not empty) and the source of the answer."""
+    """Answers connections. Given the keys of which one is asked for (none empty) and the source of the answer."""
 
     head_limit = HEAD_LIMIT
 
-    def __init__(self, key: str, source: Source) -> None:
-        self._key, self._source = key.encode(), source
+    def __init__(self, keys: Sequence[str], source: Source) -> None:
+        self._keys, self._source = [b"Bearer " + key.encode() for key in keys], source
         self._open = 0
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -72,7 +72,8 @@ class Port:
         if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
             return 400, {"error": "not an HTTP request"}
         # The key first: who does not have it learns nothing, not even what there is.
-        if not hmac.compare_digest(_key(fields), b"Bearer " + self._key):
+        given = _key(fields)
+        if not any([hmac.compare_digest(given, key) for key in self._keys]):  # noqa: C419 -- all: as long for each
             return 401, {"error": "the status key is asked for: Authorization: Bearer KEY"}
         if words[0] != b"GET":
             return 405, {"error": "this port is read-only: GET /status"}

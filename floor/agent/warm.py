@@ -54,6 +54,8 @@ def load(path: Path, root: Path = paths.ROOT) -> Settings:
     key = None
     if document.has("key_file"):
         place = paths.under(root, document.path("key_file"))
+        # While the key is being replaced, the engine was started with the one that follows.
+        place = following if (following := place.with_suffix(".next")).exists() else place
         try:
             key = place.read_text().strip()
         except (OSError, UnicodeDecodeError) as error:

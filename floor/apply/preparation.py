@@ -48,9 +48,10 @@ def prepare(box: str, seen: Mapping[str, Any], release: str) -> Preparation:
     if refusals := _refusals(box, seen):
         return Preparation(refusals=tuple(refusals))
     steps, warnings = _nginx(box, seen)
-    packages = [name for name in ("nginx", "sudo") if not seen["programs"][name]]
+    wanted = {"nginx": "nginx", "nft": "nftables", "sudo": "sudo"}
+    packages = [package for program, package in wanted.items() if not seen["programs"][program]]
     if packages:
-        steps.append(Action("packages", f"install {' and '.join(packages)} with apt-get", {"packages": packages}))
+        steps.append(Action("packages", f"install {', '.join(packages)} with apt-get", {"packages": packages}))
     steps += _user(seen) + _folders(seen) + _rule(seen)
     if seen["release"] != release:
         before = f", now {seen['release']}" if seen["release"] else ""

@@ -34,7 +34,7 @@ def look() -> dict[str, Any]:
         "root": os.geteuid() == 0,
         "sudo": _sudo(),
         "sudo_rs": "sudo-rs" in _said("sudo", "--version")[1],
-        "programs": {name: shutil.which(name) is not None for name in ("nginx", "sudo", "apt-get")},
+        "programs": {name: shutil.which(name) is not None for name in ("nginx", "nft", "sudo", "apt-get")},
         "nginx": _nginx(),
         "floor_user": _user("floor"),
         "groups": [name for name in ("video", "render") if _group(name)],

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from floor.box import paths
+from floor.box import clients, paths
 from floor.box.command import Run, run
 from floor.box.secrets import texts
 from floor.errors import UsageError
@@ -42,7 +42,8 @@ def staged(files: Iterable[Mapping[str, Any]], members: str, run: Run = run) -> 
 
 
 def _surroundings(members: str) -> dict[str, str]:
-    keys = {str(path): text for path, text in texts(SAMPLE_KEY, SAMPLE_KEY).items()}
+    every = {**texts(SAMPLE_KEY, SAMPLE_KEY), **clients.texts({"sample": [SAMPLE_KEY]})}
+    keys = {str(path): text for path, text in every.items() if text is not None}
     return {**keys, str(paths.MEMBERS): members}
 
 

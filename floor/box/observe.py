@@ -8,16 +8,35 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from floor.box import containers, facts, files, paths, processes, releases, secrets, systemctl, weights
+from floor.box import (
+    certificate,
+    clients,
+    containers,
+    facts,
+    files,
+    firewall,
+    paths,
+    processes,
+    releases,
+    secrets,
+    systemctl,
+    weights,
+)
 from floor.box.command import Run, run
 from floor.box.operation import Operation
 from floor.errors import FloorError
 
-LAUNCH = "FLOOR_LAUNCH"  # what every process of ours carries: the digest of what it was started with
+# What every process of ours carries: digests of what it was started with, and of the engine key that it was given.
+LAUNCH, KEYS = "FLOOR_LAUNCH", "FLOOR_KEYS"
 
 
 def read(asked: Mapping[str, Any], root: Path = paths.ROOT, run: Run = run) -> dict[str, Any]:
-    """Given {"units": {name: {"env": [keys]}}, "files", "images", "paths", "read", "weights"}, return all there is.
+    """Given {"units": {name: {"env": [keys]}}, "files", "images", "paths", "read", "weights", "toward", "tls",
+    "firewalls"}, return all there is.
+
+    `toward` are addresses to tell the own sending address of, `tls` the paths of a certificate and its key; with
+    `firewalls` other people's are told, too.
+
 
     Units that are ours and exist are told even when not asked for. Raises FloorError when systemd does not answer.
     """
@@ -42,6 +61,12 @@ def read(asked: Mapping[str, Any], root: Path = paths.ROOT, run: Run = run) -> d
         "drains": document(paths.DRAINS, root) or {},
         "pool": document(paths.POOL_STATE, root),
         "secrets": secrets.fingerprint(found),
+        "keys": secrets.told(root),
+        "clients": clients.told(root),
+        "firewall": firewall.look(root, run),
+        "firewalls": firewall.others(run) if asked.get("firewalls") else [],
+        "tls": certificate.look(asked["tls"][0], asked["tls"][1], root) if asked.get("tls") else None,
+        "sources": firewall.sources(asked.get("toward") or ()),
     }
 
 
@@ -65,7 +90,7 @@ def seen_units(keys: Mapping[str, Iterable[str]], root: Path = paths.ROOT, run: 
         answer[name] = {
             **unit.as_json(),
             "argv": processes.argv(unit.main_pid) if unit.main_pid else [],
-            "env": processes.environ(unit.main_pid, [LAUNCH, *keys[name]]) if unit.main_pid else {},
+            "env": processes.environ(unit.main_pid, [LAUNCH, KEYS, *keys[name]]) if unit.main_pid else {},
             "left": processes.in_cgroup(unit.cgroup, root),
             "container": boxed.get(containers.of_unit(name)),
             "main_started": unit.started + to_unix if unit.started is not None and unit.main_pid else None,

@@ -16,6 +16,7 @@ ENGINES = ETC / "engines"
 POOL_SETTINGS = ETC / "pool.json"
 AGENT_SETTINGS = ETC / "agent.json"
 LEAVE_SETTINGS = ETC / "leave.json"
+FIREWALL = ETC / "firewall.nft"
 
 SECRETS = ETC / "secrets"
 ENGINE_KEY = SECRETS / "engine.key"
@@ -23,6 +24,12 @@ ENGINE_ENV = SECRETS / "engine.env"
 LLAMACPP_ENV = SECRETS / "engine-llamacpp.env"
 ENGINE_KEY_CONF = SECRETS / "engine-key.conf"
 STATUS_KEY = SECRETS / "status.key"
+KEYS_ENV = SECRETS / "keys.env"  # which engine key a process was started with, as a digest
+ENGINE_NEXT_CONF = SECRETS / "engine-key-next.conf"
+ENGINE_NEXT = SECRETS / "engine.next"  # this one and the next are there only while that key is being replaced
+STATUS_NEXT = SECRETS / "status.next"
+CLIENTS = SECRETS / "clients.json"
+CLIENTS_CONF = SECRETS / "clients.conf"
 
 UNITS = Path("/etc/systemd/system")
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from floor.box import command, containers, observe, paths, processes, systemctl
+from floor.box import command, containers, firewall, observe, paths, processes, systemctl
 from floor.box.foreign import taken
 from floor.box.foreign.undo import undo
 from floor.box.operation import Operation
@@ -37,6 +37,8 @@ def remove(
             _stop(name, root, run, sleep)
         for place in sorted(paths.under(root, paths.UNITS).glob("floor*")):
             _delete(place)
+        if run(["nft", "list", "table", *firewall.TABLE]).ok:  # its unit was stopped, or had lost sight of it
+            run(["nft", "delete", "table", *firewall.TABLE])
         systemctl.do(["daemon-reload"], run)
         systemctl.do(["reset-failed"], run)
         for path in (paths.RUN, paths.ETC, paths.NEEDRESTART, paths.OPT):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-from floor.cli import boxes, change, fetch, look, pools, project, simulate
+from floor.cli import boxes, change, fetch, keys, look, pools, project, simulate
 
 LONGEST = 200  # characters of a command's first sentence: more than any has
 
@@ -19,8 +18,11 @@ class Panels(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write each panel as a section: the commands in the order of this file, each with its first sentence."""
         known = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        for panel, commands in groupby(known, lambda entry: getattr(entry[1], "rich_help_panel", None)):
-            with formatter.section(str(panel)):
+        panels: dict[str, list[tuple[str, Any]]] = {}
+        for name, command in known:
+            panels.setdefault(str(getattr(command, "rich_help_panel", None)), []).append((name, command))
+        for panel, commands in panels.items():
+            with formatter.section(panel):
                 rows = [(name, command.get_short_help_str(LONGEST)) for name, command in commands if command]
                 formatter.write_dl(rows)
 
@@ -60,6 +62,7 @@ app.command("restart", rich_help_panel=CHANGE)(change.restart)
 app.command("reboot", rich_help_panel=CHANGE)(change.reboot)
 app.command("drain", rich_help_panel=CHANGE)(pools.drain)
 app.command("undrain", rich_help_panel=CHANGE)(pools.undrain)
+app.add_typer(keys.app, name="key", rich_help_panel=CHANGE)
 app.command("remove", rich_help_panel=CHANGE)(boxes.remove)
 
 app.command("status", rich_help_panel=LOOK)(look.status)

@@ -55,7 +55,7 @@ def deploy(
             outcome = run(site, mode, screen.say, screen.progress, **wish)
     finally:
         screen.clear()
-    _finish(outcome, dry_run=dry_run, as_json=as_json)
+    finish(outcome, dry_run=dry_run, as_json=as_json)
 
 
 def restart(
@@ -76,7 +76,7 @@ def restart(
         outcome = run(site, backends or [], screen.say, screen.progress, dry_run=dry_run, force=force)
     finally:
         screen.clear()
-    _finish(outcome, dry_run=dry_run, as_json=as_json)
+    finish(outcome, dry_run=dry_run, as_json=as_json)
 
 
 def reboot(
@@ -97,10 +97,11 @@ def reboot(
         outcome = run(site, boxes, screen.say, screen.progress, dry_run=dry_run, force=force)
     finally:
         screen.clear()
-    _finish(outcome, dry_run=dry_run, as_json=as_json)
+    finish(outcome, dry_run=dry_run, as_json=as_json)
 
 
-def _finish(outcome: Outcome, *, dry_run: bool, as_json: bool) -> None:
+def finish(outcome: Outcome, *, dry_run: bool, as_json: bool) -> None:
+    """Print what came of a changing verb; raise typer.Exit with its code where that is not 0."""
     if as_json:
         say(json.dumps(outcome.as_json(), indent=1))
     elif dry_run or not outcome.changed:

@@ -10,7 +10,12 @@ from rich.text import Text
 
 GIB = 1 << 30
 PIPED = 400  # columns where nobody looks at a terminal: a line a row, for grep
-SERVICES = {"floor-proxy.service": "proxy", "floor-pool.service": "pool", "floor-agent.service": "agent"}
+SERVICES = {
+    "floor-proxy.service": "proxy",
+    "floor-pool.service": "pool",
+    "floor-agent.service": "agent",
+    "floor-firewall.service": "firewall",
+}
 
 
 def status_table(found: dict[str, Any], console: Console | None = None) -> None:

@@ -52,6 +52,19 @@ def address(value: str) -> str:
     return value
 
 
+def network(value: str) -> str:
+    """Given an IP literal or a network in CIDR form, return it. Raise ValueError with what to write otherwise."""
+    try:
+        found = ipaddress.ip_network(value, strict=False)
+    except ValueError:
+        raise ValueError("an address or a network, such as 192.0.2.50 or 198.51.100.0/24") from None
+    if found.prefixlen == 0:
+        raise ValueError("a smaller network: to let everybody in and only count, write `direct: warn`")
+    if "/" in value and str(found.network_address) != str(ipaddress.ip_address(value.partition("/")[0])):
+        raise ValueError(f"{found}, the network that this address is in, or the address alone")
+    return value
+
+
 def host(value: str) -> str:
     """Given an IP literal or a host name, return it. Raise ValueError with what to write otherwise."""
     if "://" in value or "/" in value or "@" in value:

@@ -10,10 +10,25 @@ from pydantic import Field
 from floor.config import hosts
 from floor.config.boxes import Box, Fabric
 from floor.config.models import Copy, Fetch, Model, Runtime, Split
-from floor.config.proxy import Health, Proxy
+from floor.config.proxy import Health, Proxy, Tls
 from floor.config.values import Name, Part
 
-__all__ = ["Box", "Config", "Copy", "Fabric", "Fetch", "Health", "Model", "Proxy", "ResolvedCopy", "Runtime", "Split"]
+__all__ = [
+    *(
+        "Box",
+        "Config",
+        "Copy",
+        "Fabric",
+        "Fetch",
+        "Health",
+        "Model",
+        "Proxy",
+        "ResolvedCopy",
+        "Runtime",
+        "Split",
+        "Tls",
+    ),
+]
 
 
 KEYLESS = ("ollama",)  # engines that ask nobody for a key

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from floor.config.values import Address, Duration, Name, Part, Port, Size, Write
+from floor.config.values import Address, Duration, Name, Network, Part, Port, Readable, Size, Write
 
 # nginx lets a pooled connection go before an engine does: uvicorn closes idle ones after 5 s (Kludex/uvicorn#344),
 # and a request sent into the closing socket would be a sporadic 502.
 IDLE_TIME = 3.0
+
+
+class Tls(Part):
+    """What the proxies' ports speak https with."""
+
+    certificate: Readable
+    """File with the certificate, and with those that it was signed by; on every proxy box."""
+    key: Readable
+    """File with its private key, on every proxy box; root's alone."""
 
 
 class Proxy(Part):
@@ -26,6 +35,14 @@ class Proxy(Part):
     """Largest request; several images in base64 fit the default."""
     connect_timeout: Duration = 2.0
     """Longest wait for a connection to a copy."""
+    direct: Annotated[Literal["deny", "warn"], Write("deny or warn")] = "deny"
+    """Who asks an engine past the proxy: deny keeps them off, warn lets them through; `floor status` names them."""
+    allow: list[Network] = Field(default_factory=list)
+    """Addresses and networks that may ask engines directly, such as Prometheus. Default: none."""
+    clients: list[Name] = Field(default_factory=list)
+    """Clients that get a key each (`floor key show NAME`); with any, nobody is served without. Default: none."""
+    tls: Tls | None = None
+    """https in place of http. Default: none."""
 
 
 class Health(Part):

@@ -93,6 +93,15 @@ def folder(value: str) -> str:
     return value
 
 
+def readable(value: str) -> str:
+    """Given the absolute path of a file that nginx reads, return it. Raise ValueError with what to write otherwise."""
+    if not re.match(r"/[A-Za-z0-9_./@+=-]+$", value, re.ASCII) or re.search(r"/\.\.?(/|$)|//|/$", value):
+        raise ValueError("the absolute path of a file on the proxy boxes, such as /etc/ssl/floor/chat.pem")
+    if re.match(r"/(home|root|tmp|var/tmp|run/user)/", value):
+        raise ValueError("a place that nginx may read, such as /etc/ssl/floor: not below /home, /root or /tmp")
+    return value
+
+
 def one_or_more(value: object) -> object:
     """Given a word or a list of words, return a list."""
     return [value] if isinstance(value, str) else value
@@ -115,6 +124,12 @@ Folder = Annotated[
     AfterValidator(folder),
     WithJsonSchema({"type": "string", "pattern": "^/"}),
 ]
+Readable = Annotated[
+    str,
+    Write("the absolute path of a file on the proxy boxes, such as /etc/ssl/floor/chat.pem"),
+    AfterValidator(readable),
+    WithJsonSchema({"type": "string", "pattern": "^/"}),
+]
 Host = Annotated[
     str, Write(hosts.MEANT), AfterValidator(hosts.host), WithJsonSchema({"type": "string", "pattern": hosts.PATTERN})
 ]
@@ -123,6 +138,12 @@ Address = Annotated[
     Write("an IP address, such as 192.0.2.10"),
     AfterValidator(hosts.address),
     WithJsonSchema({"type": "string", "pattern": r"^[0-9A-Fa-f.:]+$"}),
+]
+Network = Annotated[
+    str,
+    Write("an address or a network, such as 192.0.2.50 or 198.51.100.0/24"),
+    AfterValidator(hosts.network),
+    WithJsonSchema({"type": "string", "pattern": r"^[0-9A-Fa-f.:]+(/[0-9]{1,3})?$"}),
 ]
 Url = Annotated[
     str,

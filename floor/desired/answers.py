@@ -9,6 +9,8 @@ from dataclasses import dataclass
 # clients ignore a longer Retry-After.
 RETRY_AFTER = (*(("11%", seconds) for seconds in range(2, 10)), ("*", 10))
 RETRY_HEADER = ("Retry-After", "$floor_retry_after")
+CHALLENGE = ("WWW-Authenticate", "Bearer")
+STRANGER = "No valid API key came with the request. Send yours as `Authorization: Bearer KEY` (or X-Api-Key)."
 
 
 @dataclass(frozen=True)
@@ -48,14 +50,19 @@ def healthy() -> str:
     return json.dumps({"proxy": "up"})
 
 
-def errors(max_body: int) -> list[Answer]:
-    """Given the largest request in bytes, return every answer that nginx gives instead of a page of its own."""
+def errors(max_body: int, *, clients: bool = False, tls: bool = False) -> list[Answer]:
+    """Given the largest request in bytes, whether clients need a key and whether the port speaks https, return every
+    answer that nginx gives instead of a page of its own."""
     limit = f"The request is larger than {size(max_body)}, the limit of this proxy (proxy.max_body in floor.yaml)."
     unknown = "There is no such path here. This proxy serves the inference API (/v1/…) and GET /v1/models."
     method = "This path does not take that method. The Allow header names those that it takes."
     malformed = "The request cannot be read: its first line or a header is malformed or too long."
     kind = "invalid_request_error"
+    more = [Answer("401", "stranger", 401, error(401, kind, STRANGER), (CHALLENGE,))] if clients else []
+    if tls:  # by then nothing is parsed
+        more.append(Answer("497", "plain", 400, error(400, kind, "This port speaks https."), parsed=False))
     return [
+        *more,
         Answer("400 494 501", "malformed", 400, error(400, kind, malformed), parsed=False),
         Answer("414", "long", 414, error(414, kind, "The path is too long."), parsed=False),
         Answer("404", "unknown", 404, error(404, kind, unknown)),

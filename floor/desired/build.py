@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from floor.box import paths
 from floor.config.model import Config, ResolvedCopy
-from floor.desired import copies, leave, nginx, pool, services
+from floor.desired import copies, firewall, leave, nginx, pool, services
 from floor.desired.front import Front, fronts
 from floor.desired.state import BoxFacts, BoxState, File, Unit
 from floor.errors import RefusedError, UsageError
@@ -43,8 +43,7 @@ def build(config: Config, mode: str, boxes: Mapping[str, BoxFacts], release: str
     proxy = pool.settings(config, models, ports)
     leaving = leave.file(config, boxes)
     return {
-        name: _box(config, name, mode, boxes.get(name, BoxFacts(None)), release, here, models, proxy, leaving)
-        for name, here in by_box.items()
+        name: _box(config, name, mode, boxes, release, here, models, proxy, leaving) for name, here in by_box.items()
     }
 
 
@@ -52,13 +51,14 @@ def _box(
     config: Config,
     name: str,
     mode: str,
-    facts: BoxFacts,
+    boxes: Mapping[str, BoxFacts],
     release: str,
     here: Sequence[ResolvedCopy],
     models: Sequence[Front],
     pool_settings: str,
     leaving: File,
 ) -> BoxState:
+    facts = boxes.get(name, BoxFacts(None))
     listen = facts.address or config.boxes[name].host
     made = [copies.copy(found, listen, mode, config.health) for found in here]
     parts: list[Part] = [services.target()] if made else []
@@ -69,6 +69,8 @@ def _box(
         parts += [services.pool(pool_settings, release), (proxy_unit, [*files, *proxy_files])]
     if parts:
         units = [unit.name for unit, _ in parts]
+        guard, guard_files = firewall.unit()
+        parts.append((guard, [*guard_files, firewall.rules(config, name, boxes)]))
         parts.append(services.status(listen, config.boxes[name].status_port, units, release))
     own = [File(str(paths.MODE), f"{mode}\n"), leaving] if made else []
     every = sorted([*own, *(file for _, files in parts for file in files)], key=lambda file: file.path)

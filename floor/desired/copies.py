@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from floor.box import paths
 from floor.config.hosts import netloc
 from floor.config.model import Health, ResolvedCopy, Runtime
+from floor.desired import firewall
 from floor.desired.nginx import DESCRIPTORS
 from floor.desired.state import File, Kind, Launch, Unit
 from floor.desired.times import GPU_SECONDS, RESTART_BURST, RESTART_SECONDS, Times, times
@@ -153,6 +154,8 @@ def _unit(resolved: ResolvedCopy, runtime: Runtime, made: _Made, when: Times, mo
         times=when,
         burst=RESTART_BURST,
         restart=RESTART_SECONDS,
+        firewall=firewall.UNIT,
+        ensure=firewall.ENSURE,
         condition=[GREP, "-qx", mode, str(paths.MODE)],
         before=made.before,
         tidy=made.tidy,
@@ -166,6 +169,7 @@ def _unit(resolved: ResolvedCopy, runtime: Runtime, made: _Made, when: Times, mo
         oom=OOM_SCORE,
         cache=f"floor/{resolved.model}",
         secrets=SECRETS[resolved.engine],
+        keys=paths.KEYS_ENV,
     )
 
 

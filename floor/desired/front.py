@@ -30,13 +30,17 @@ class Headers:
 
 @dataclass(frozen=True)
 class Backend:
-    """A copy that nginx can reach. `address` is HOST:PORT, `server` the word for it in the members file."""
+    """A copy that nginx can reach. `address` is HOST:PORT, `server` the word for it in the members file.
+
+    `next` is the word for it where the engine key is being replaced and it takes the next one already.
+    """
 
     copy: ResolvedCopy
     ip: str
     address: str
     headers: Headers
     server: str
+    next: str | None = None
 
     @property
     def socket(self) -> str | None:
@@ -73,12 +77,14 @@ def _front(config: Config, model: str, boxes: Mapping[str, BoxFacts]) -> Front:
     copies = config.copies(model)
     common = _common([_headers(config, copy) for copy in copies])
     backends = []
+    rotating = any(facts.rotating for facts in boxes.values())
     for copy in copies:
         ip = boxes[copy.box].address if copy.box in boxes else None
         if ip is not None:
             address, headers = hosts.netloc(ip, copy.port), _headers(config, copy)
             server = address if headers == common else f"unix:{_socket(copy.backend)}"
-            backends.append(Backend(copy, ip, address, headers, server))
+            after = f"unix:{_socket(copy.backend, 'next')}" if rotating and copy.key else None
+            backends.append(Backend(copy, ip, address, headers, server, after))
     return Front(
         model, upstream(model), config.listen(model), config.models[model].request_time, common, tuple(backends)
     )
@@ -98,6 +104,6 @@ def _common(found: Sequence[Headers]) -> Headers:
     return max(count, key=lambda headers: (count[headers], headers.key))
 
 
-def _socket(backend: str) -> str:
+def _socket(backend: str, kind: str = "detour") -> str:
     # By a digest: a socket's path holds 107 bytes, the two names may be 80.
-    return str(paths.MEMBERS.parent / f"detour-{hashlib.sha256(backend.encode()).hexdigest()[:12]}.sock")
+    return str(paths.MEMBERS.parent / f"{kind}-{hashlib.sha256(backend.encode()).hexdigest()[:12]}.sock")

@@ -29,6 +29,7 @@ def shutdown_time(fronts: Sequence[Front]) -> float:
 def files(config: Config, fronts: Sequence[Front], facts: BoxFacts) -> list[File]:
     """Given the config, its models as proxies see them and the facts of a proxy box, return its nginx files."""
     connect = config.proxy.connect_timeout
+    clients, tls = bool(config.proxy.clients), config.proxy.tls
     values: dict[str, object] = {
         "members": paths.MEMBERS,
         "user": facts.nginx_user,
@@ -46,31 +47,37 @@ def files(config: Config, fronts: Sequence[Front], facts: BoxFacts) -> list[File
         "retry_after": answers.RETRY_AFTER,
         "empty": paths.EMPTY_SOCKET,
         "unavailable": answers.unavailable(),
-        "errors": answers.errors(config.proxy.max_body),
+        "errors": answers.errors(config.proxy.max_body, clients=clients, tls=tls is not None),
+        "clients": clients,
+        "clients_file": paths.CLIENTS_CONF,
+        "tls": tls,
     }
     shared = ["nginx.conf", "process.conf", "events.conf"]
     shared += [f"http/{name}.conf" for name in ("log", "requests", "unavailable", "upstream")]
     shared += ["server/errors.conf", "location/get.conf", "location/post.conf"]
+    shared += [*(["http/clients.conf"] if clients else []), *(["http/tls.conf"] if tls else [])]
     made = [_file(name, template(f"nginx/{name}.j2", **values)) for name in shared]
-    return made + [_file(f"servers/{front.model}.conf", server(front, ipv6=facts.ipv6)) for front in fronts]
+    return made + [
+        _file(f"servers/{front.model}.conf", server(front, ipv6=facts.ipv6, tls=tls is not None)) for front in fronts
+    ]
 
 
-def server(front: Front, *, ipv6: bool) -> str:
-    """Given a model as proxies see it and whether the box has IPv6, return the file of its port."""
+def server(front: Front, *, ipv6: bool, tls: bool = False) -> str:
+    """Given a model as proxies see it, whether the box has IPv6 and whether its port speaks https, return its file."""
     listen = [str(front.listen), *([f"[::]:{front.listen}"] if ipv6 else [])]
     return template(
         "nginx/servers/model.conf.j2",
         model=front.model,
         upstream=front.upstream,
         listen=listen,
-        pool=front.headers,
-        key_file=paths.ENGINE_KEY_CONF,
+        tls=tls,
+        pool={"headers": front.headers, "key_file": paths.ENGINE_KEY_CONF},
         read=duration(front.request_time),
         health=routes.HEALTH,
         healthy=answers.healthy(),
         routes=routes.ROUTES,
         patterns=routes.PATTERNS,
-        detours=[_detour(backend) for backend in front.backends if backend.socket],
+        detours=[detour for backend in front.backends for detour in _detours(backend)],
     )
 
 
@@ -84,13 +91,15 @@ def _passing_on(connect: float, fronts: Sequence[Front]) -> float:
     return min([TRIES * connect, *(front.request_time for front in fronts)])
 
 
-def _detour(backend: Backend) -> Mapping[str, object]:
-    return {
-        "backend": backend.copy.backend,
-        "socket": backend.socket,
-        "headers": backend.headers,
-        "address": backend.address,
-    }
+def _detours(backend: Backend) -> list[Mapping[str, object]]:
+    """The ways of its own that a backend has: for headers of its own, and for the key that follows."""
+    shared = {"backend": backend.copy.backend, "address": backend.address, "headers": backend.headers}
+    found: list[Mapping[str, object]] = []
+    if backend.socket:
+        found.append({**shared, "socket": backend.socket, "key_file": paths.ENGINE_KEY_CONF})
+    if backend.next:
+        found.append({**shared, "socket": backend.next.removeprefix("unix:"), "key_file": paths.ENGINE_NEXT_CONF})
+    return found
 
 
 def _file(name: str, text: str) -> File:

@@ -43,7 +43,9 @@ def _pool(config: Config, front: Front) -> dict[str, Any]:
 
 def _backend(config: Config, backend: Backend) -> dict[str, Any]:
     copy, box = backend.copy, config.boxes[backend.copy.box]
+    following = {"next": backend.next} if backend.next else {}
     return {
+        **following,
         "name": copy.backend,
         "url": copy.url or f"http://{backend.address}",
         "address": backend.ip,

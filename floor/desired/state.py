@@ -13,12 +13,16 @@ from enum import StrEnum
 class BoxFacts:
     """What the renderer needs to know of a box and cannot read in floor.yaml.
 
-    `address` is the IP literal that its host resolved to, None where it did not resolve.
+    `address` is the IP literal that its host resolved to, None where it did not resolve. `sources` are the addresses
+    that it has as a sender, by the address that it sends to: with several networks that may be another one.
+    `rotating` while the engine key is being replaced there: some engines take the present one, some the next.
     """
 
     address: str | None
     ipv6: bool = False
     nginx_user: str = "www-data"
+    sources: Mapping[str, str] = field(default_factory=dict, hash=False)
+    rotating: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class Kind(StrEnum):
     POOL = "pool"
     STATUS = "status"
     TARGET = "target"
+    FIREWALL = "firewall"
 
 
 @dataclass(frozen=True)

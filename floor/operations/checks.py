@@ -163,7 +163,10 @@ def _embedding(site: Site, box: str, model: str) -> Finding:
 
 def _chat(site: Site, box: str, model: str, *, stream: bool) -> Finding:
     kind = "streamed chat" if stream else "chat"
-    params = {"port": site.loaded.config.listen(model), "model": model, "stream": stream}
+    config = site.loaded.config
+    params: dict[str, Any] = {"port": config.listen(model), "model": model, "stream": stream}
+    if config.proxy.tls:
+        params["certificate"] = config.proxy.tls.certificate
     try:
         answer = site.boxes[box].call("verify.chat", params, timeout=120)
     except BoxError as error:

@@ -18,7 +18,7 @@ from floor.operations.nginx import nginx_refusals
 from floor.operations.outcome import Outcome
 from floor.operations.site import Site
 from floor.operations.trials import trials
-from floor.plan import preflight
+from floor.plan import preflight, tls
 from floor.plan.abandoned import ABORT, digest, newest, unfinished
 from floor.plan.aim import Aim
 from floor.plan.deploy import plan_deploy
@@ -110,7 +110,7 @@ def deployment(
         return plan_deploy(aim, text)
 
     def problems(aim: Aim) -> list[str]:
-        found = [*preflight.problems(aim, met.held()), *met.problems(aim)]
+        found = [*preflight.problems(aim, met.held()), *tls.problems(aim), *met.problems(aim)]
         for seen in aim.proxies:
             if seen.facts.get("nginx"):  # where it is missing, that has been named already
                 found += nginx_refusals(site, aim.wanted[seen.box])

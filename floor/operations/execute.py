@@ -61,6 +61,8 @@ class Execution:
             self._event(step)
         if step.call == "secrets.share":
             self._share(step)
+        elif step.call == "clients.share":
+            self._share_clients(step)
         elif step.until is None:
             self._call(step, step.params)
         else:
@@ -122,6 +124,12 @@ class Execution:
         keys = self._call(Step(source, "secrets.ensure", {}, step.text), {})
         if step.box != source:
             self._call(Step(step.box, "secrets.put", {}, step.text), keys)
+
+    def _share_clients(self, step: Step) -> None:
+        source = step.params["source"]
+        found = self._call(Step(source, "clients.read", {}, step.text), {})
+        missing = bool(step.params.get("missing"))
+        self._call(Step(step.box, "clients.put", {}, step.text), {**found, "missing": missing})
 
     def _kill(self, step: Step, answer: Any) -> None:
         left = answer.get("left") or []

@@ -25,6 +25,7 @@ from floor.plan.difference import KEYS
 from floor.plan.seen import parse
 
 Answer = TypeVar("Answer")
+NEXT_WAY = f"unix:{paths.MEMBERS.parent}/next-"  # see floor.desired.front
 DEFAULT_MODE = "replicas"
 Resolve = Callable[[str], str | None]
 
@@ -68,14 +69,17 @@ class Site:
         """
         config = self.loaded.config
         asked_for = [box for box in self.boxes if among is None or box in among]
-        first, absent = self._ask(asked_for, {}, patience)
         addresses = {name: self.resolve(box.host) for name, box in config.boxes.items()}
-        wanted = build(config, _mode(mode, first), _facts(addresses, first), self.release)
-        asked = {box: questions(config, wanted[box], first[box].get("owned") or ()) for box in first}
-        answers, late = self._ask(first, asked, patience)
+        toward = sorted({address for address in addresses.values() if address})
+        asked = {"toward": toward, "read": [str(paths.MEMBERS)]}
+        first, absent = self._ask(asked_for, dict.fromkeys(asked_for, asked), patience)
+        facts = box_facts(addresses, first)
+        wanted = build(config, _mode(mode, first), facts, self.release)
+        asking = {box: questions(config, wanted[box], first[box].get("owned") or ()) for box in first}
+        answers, late = self._ask(first, asking, patience)
         seen = {box: parse(box, answer) for box, answer in answers.items()}
         unasked = {box: f"{box}: takes no part" for box in self.boxes if box not in asked_for}
-        return Aim(config, wanted, seen, {**absent, **late, **unasked}, addresses)
+        return Aim(config, wanted, seen, {**absent, **late, **unasked}, addresses, facts=facts)
 
     def _ask(
         self, boxes: Iterable[str], asked: Mapping[str, Mapping[str, Any]], patience: float
@@ -102,12 +106,21 @@ class Site:
         return found, absent
 
 
-def _facts(addresses: Mapping[str, str | None], observed: Mapping[str, Mapping[str, Any]]) -> dict[str, BoxFacts]:
+def box_facts(addresses: Mapping[str, str | None], observed: Mapping[str, Mapping[str, Any]]) -> dict[str, BoxFacts]:
+    """Given what each box's host resolved to and what its agent told, return what the renderer needs to know."""
     facts = {}
     for name, address in addresses.items():
-        seen = observed.get(name, {}).get("facts", {})
-        facts[name] = BoxFacts(address, bool(seen.get("ipv6")), seen.get("nginx_user") or "www-data")
+        answer = observed.get(name, {})
+        seen, sources = answer.get("facts", {}), answer.get("sources") or {}
+        ipv6, user = bool(seen.get("ipv6")), seen.get("nginx_user") or "www-data"
+        facts[name] = BoxFacts(address, ipv6, user, sources, _rotating(answer))
     return facts
+
+
+def _rotating(answer: Mapping[str, Any]) -> bool:
+    """Whether an engine key follows the present one on a box, or nginx still goes the way of one that followed."""
+    members = (answer.get("texts") or {}).get(str(paths.MEMBERS)) or ""
+    return bool(((answer.get("keys") or {}).get("next") or {}).get("engine")) or NEXT_WAY in members
 
 
 def _mode(asked: str | None, answers: Mapping[str, Mapping[str, Any]]) -> str:
@@ -139,6 +152,8 @@ def questions(config: Config, state: BoxState, owned: Iterable[str]) -> dict[str
     settings = {path for path in (*files, *owned) if path.startswith(f"{paths.ENGINES}/")}
     copies = [copy for model in config.models for copy in config.copies(model) if copy.box == state.box]
     return {
+        "firewalls": True,
+        "tls": tls_question(config, state.box),
         "units": {unit.name: {"env": sorted(unit.launch.env)} for unit in state.units},
         "files": [*files, *sorted({path for unit in state.units for path in KEYS.get(unit.kind, ())})],
         "images": images,
@@ -146,6 +161,12 @@ def questions(config: Config, state: BoxState, owned: Iterable[str]) -> dict[str
         "weights": sorted({folder_of(copy.source, copy.fetch.include) for copy in copies if copy.fetch}),
         "read": [str(paths.POOL_SETTINGS), *sorted(settings)],
     }
+
+
+def tls_question(config: Config, box: str) -> list[str]:
+    """Given the config and a box, return which certificate and key the `observe` call is to look at; none elsewhere."""
+    tls = config.proxy.tls
+    return [tls.certificate, tls.key] if tls and box in config.proxy.boxes else []
 
 
 def resolve(host: str) -> str | None:

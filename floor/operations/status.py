@@ -8,7 +8,7 @@ from typing import Any
 from floor.box.lease import LIVE
 from floor.errors import BoxError
 from floor.operations.caller import dead
-from floor.operations.site import Site
+from floor.operations.site import Site, tls_question
 from floor.operations.status_warnings import warnings
 from floor.plan.abandoned import finishing
 from floor.plan.seen import Seen, parse
@@ -19,7 +19,10 @@ def status(site: Site) -> dict[str, Any]:
 
     A box that does not answer is in it with `error`; the others are told all the same.
     """
-    answers = site.each(site.boxes, lambda _box, transport: transport.call("observe", {}))
+    config = site.loaded.config
+    answers = site.each(
+        site.boxes, lambda box, transport: transport.call("observe", {"tls": tls_question(config, box)})
+    )
     boxes = {name: _box(answer) for name, answer in answers.items()}
     for name, box in site.loaded.config.boxes.items():
         boxes.setdefault(name, {"managed": False, "host": box.host})
@@ -42,6 +45,8 @@ def _box(answer: Any) -> dict[str, Any]:
             name: {key: unit.get(key) for key in ("active", "sub", "enabled", "restarts", "since", "left")}
             for name, unit in answer["units"].items()
         },
+        "firewall": answer.get("firewall"),
+        "tls": answer.get("tls"),
     }
 
 

@@ -9,6 +9,9 @@ from floor.config.model import Config
 from floor.plan.abandoned import ABORT, began
 
 Told = Mapping[str, Any]
+DAY = 86400.0
+SOON = 14 * DAY
+NAMED = 5  # addresses that a line names; the rest is counted
 
 
 def warnings(config: Config, boxes: Mapping[str, Told], backends: Sequence[Told]) -> list[str]:
@@ -37,6 +40,41 @@ def _box(config: Config, name: str, box: Told) -> list[str]:
     pool = (box.get("units") or {}).get("floor-pool.service", {})
     if name in config.proxy.boxes and pool and pool["active"] != "active":
         found.append(f"{name}: floor-pool is {pool['active']}: what its pool says is old, and nobody changes it")
+    return [*found, *_firewall(config, name, box), *_certificate(config, name, box)]
+
+
+def _certificate(config: Config, name: str, box: Told) -> list[str]:
+    """A certificate that clients will soon refuse, or that nginx could not start with."""
+    there = box.get("tls")
+    if config.proxy.tls is None or not there:
+        return []
+    if there["problem"]:
+        return [f"{name}: {there['problem']}: nginx goes on with what it has read, and cannot start again"]
+    left = there["left"]
+    if left is None or left > SOON:
+        return []
+    path = config.proxy.tls.certificate
+    if left <= 0:
+        return [f"{name}: {path} has ended: clients refuse it; renew it and run floor deploy"]
+    return [f"{name}: {path} ends in {left / DAY:.0f} days; renew it and run floor deploy"]
+
+
+def _firewall(config: Config, name: str, box: Told) -> list[str]:
+    """Rules that are not in force, and who went past the proxy."""
+    live, unit = box.get("firewall") or {}, (box.get("units") or {}).get("floor-firewall.service")
+    if unit is None:
+        return []
+    found = []
+    if not live.get("loaded"):
+        found.append(f"{name}: the firewall is not loaded, anybody may reach its engines; run floor deploy")
+    elif live.get("same") is False:
+        found.append(f"{name}: somebody has changed the rules of table inet floor; floor deploy loads them again")
+    came = live.get("direct") or []
+    if came:
+        told = ", ".join(f"{one['address']} ({one['connections']})" for one in came[:NAMED])
+        more = f" and {len(came) - NAMED} more" if len(came) > NAMED else ""
+        done = "kept off" if config.proxy.direct == "deny" else "let through"
+        found.append(f"{name}: connections to its engines past the proxy, {done}: {told}{more}")
     return found
 
 

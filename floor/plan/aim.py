@@ -10,10 +10,10 @@ from typing import Any
 
 from floor.config.model import Config, ResolvedCopy
 from floor.desired.copies import settings_path
-from floor.desired.state import BoxState, Kind, Unit
+from floor.desired.state import BoxFacts, BoxState, Kind, Unit
 from floor.plan import difference
 from floor.plan.difference import FileDifference
-from floor.plan.seen import Seen
+from floor.plan.seen import Seen, UnitSeen
 from floor.plan.standing import Foreign
 
 
@@ -45,7 +45,8 @@ class Aim:
     """What is wanted and what was seen. `absent` names the boxes that did not answer, and why.
 
     `addresses` holds what each box's host resolved to (None: it has no address now), `holder` the name under which this
-    operation drains, `foreign` by box what stands in the way and is to be taken over; empty where nothing may be.
+    operation drains, `foreign` by box what stands in the way and is to be taken over; empty where nothing may be;
+    `facts` what the renderer was told of the boxes.
     """
 
     config: Config
@@ -55,6 +56,7 @@ class Aim:
     addresses: Mapping[str, str | None] = field(default_factory=dict)
     holder: str = "floor"
     foreign: Mapping[str, tuple[Foreign, ...]] = field(default_factory=dict)
+    facts: Mapping[str, BoxFacts] = field(default_factory=dict)
 
     @property
     def proxies(self) -> tuple[Seen, ...]:
@@ -105,7 +107,27 @@ class Aim:
         if not unit.running:
             return None
         why = difference.relaunch(copy.state, unit, seen)
-        return why or ("the engine key becomes another" if unit.argv and copy.box in self.rekeyed else None)
+        return why or (
+            "the engine key becomes another"
+            if unit.argv and copy.resolved.key and self._other_key(unit, seen)
+            else None
+        )
+
+    def _other_key(self, unit: UnitSeen, seen: Seen) -> bool:
+        """Whether a running engine was given another key than engines are to have; while a key is being replaced, than
+        the one that follows."""
+        source = self.keyed
+        if source is None:
+            return False
+        wanted, has = source.start_key, unit.key or seen.keys.get("engine")
+        if source.secrets is None or wanted is None or has is None:
+            return seen.box in self.rekeyed
+        return bool(wanted != has)
+
+    @cached_property
+    def rotating(self) -> frozenset[str]:
+        """Which keys are being replaced: `engine`, `status`."""
+        return frozenset((self.keyed.keys.get("next") or {}) if self.keyed else ())
 
     def away(self) -> tuple[ResolvedCopy, ...]:
         """Every copy that the config wants on a box that does not answer."""

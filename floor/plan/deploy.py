@@ -7,7 +7,9 @@ from floor.plan.absent import plan_absent
 from floor.plan.aim import Aim
 from floor.plan.copies import plan_copies
 from floor.plan.difference import belongs_to
-from floor.plan.keys import plan_keys
+from floor.plan.firewalls import firewall_notes
+from floor.plan.guard import plan_guard, plan_narrowing
+from floor.plan.keys import key_notes, plan_forgotten_clients, plan_keys, plan_promotion, plan_settled
 from floor.plan.pools import forgotten
 from floor.plan.retire import plan_retirements, retired
 from floor.plan.services import plan_leftovers, plan_services
@@ -19,20 +21,25 @@ from floor.plan.takeover import adopted, plan_starters
 def plan_deploy(aim: Aim, config_text: str) -> Plan:
     """Given the aim and the text of floor.yaml, return what is left to do; empty when nothing is.
 
-    The order: boxes that do not answer kept out, keys that everybody shares, services (pools know old and new
-    backends), copies one by one, what is no longer wanted, and the file. A pool gets just the new backends as soon as
-    no copy has to be changed any more.
+    The order: boxes that do not answer kept out, keys that everybody shares, the firewall (wide enough for old and new
+    proxies), services (pools know old and new backends), copies one by one, what is no longer wanted, the firewall as
+    it shall be, and the file. A pool gets just the new backends as soon as no copy has to be changed any more.
     """
     serving = Serving(aim)
     stages = [
         *plan_absent(aim, serving),
         *plan_keys(aim, serving),
         *plan_starters(aim),
+        *plan_guard(aim),
         *plan_services(aim, serving),
         *_adopt(aim, serving),
         *plan_copies(aim, serving, leaving={copy.model for copy in retired(aim)}),
         *plan_retirements(aim, serving),
         *plan_leftovers(aim),
+        *plan_narrowing(aim),
+        *plan_forgotten_clients(aim),
+        *plan_settled(aim),
+        *plan_promotion(aim),
         *_record(aim, config_text),
     ]
     return Plan(tuple(stages), tuple(_notes(aim)))
@@ -63,6 +70,7 @@ def _notes(aim: Aim) -> list[str]:
         if address is None:
             host = aim.config.boxes[box].host
             notes.append(f"{box}: {host} has no address now; what it holds is in no pool until a deployment finds one")
+    notes += [*key_notes(aim), *firewall_notes(aim)]
     for copy in aim.copies:
         unit = aim.seen[copy.box].unit(copy.unit)
         notes += [

@@ -15,9 +15,9 @@ _UNITS, _ENGINES = f"{paths.UNITS}/", f"{paths.ENGINES}/"
 # What each kind of process reads of the keys when it starts (nginx: at a reload, too).
 KEYS: dict[Kind, tuple[str, ...]] = {
     Kind.COPY: (str(paths.ENGINE_ENV),),
-    Kind.PROXY: (str(paths.ENGINE_KEY_CONF),),
-    Kind.POOL: (str(paths.ENGINE_KEY), str(paths.STATUS_KEY)),
-    Kind.STATUS: (str(paths.STATUS_KEY),),
+    Kind.PROXY: tuple(map(str, (paths.ENGINE_KEY_CONF, paths.ENGINE_NEXT_CONF, paths.CLIENTS_CONF))),
+    Kind.POOL: tuple(map(str, (paths.ENGINE_KEY, paths.ENGINE_NEXT, paths.STATUS_KEY, paths.STATUS_NEXT))),
+    Kind.STATUS: tuple(map(str, (paths.STATUS_KEY, paths.STATUS_NEXT))),
 }
 
 
@@ -94,7 +94,8 @@ def relaunch(unit: Unit, seen: UnitSeen, box: Seen) -> str | None:
         return f"{image} is another image now ({(box.images[image] or '')[:19]}), it runs {seen.image[:19]}"
     if drop_ins := strays(seen, box):
         return f"drop-in {', '.join(drop_ins)} may have changed how it runs"
-    return stale(unit, seen, box) if unit.kind is Kind.COPY else None
+    # A process that tells its key needs no guess by its age.
+    return stale(unit, seen, box) if unit.kind is Kind.COPY and not seen.key else None
 
 
 def command(wanted: tuple[str, ...], running: tuple[str, ...]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from floor.box import paths
 from floor.box.weights import folder_of
 from floor.desired.state import BoxState, Kind
 from floor.engines.known import ENGINES
+from floor.plan import firewalls
 from floor.plan.aim import Aim, Wanted
 from floor.plan.fetch import told_size
 from floor.plan.seen import Seen
@@ -20,7 +21,7 @@ def problems(aim: Aim, told: Collection[tuple[str, int]] = ()) -> list[str]:
 
     Who holds the ports in `told`, of that box, has been told already.
     """
-    found = _addresses(aim)
+    found = [*_addresses(aim), *firewalls.problems(aim)]
     for box, seen in aim.seen.items():
         found += _programs(seen, aim.wanted[box])
         found += _ports(aim, seen, told)

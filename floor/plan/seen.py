@@ -51,6 +51,11 @@ class UnitSeen:
         """The digest that the running process carries, empty where there is none."""
         return self.env.get("FLOOR_LAUNCH", "")
 
+    @property
+    def key(self) -> str:
+        """The digest of the engine key that the running process was given, empty where it does not tell."""
+        return self.env.get("FLOOR_KEYS", "")
+
 
 @dataclass(frozen=True)
 class OperationSeen:
@@ -90,6 +95,11 @@ class Seen:
     drains: Mapping[str, tuple[Drain, ...]] = field(default_factory=dict)
     pool: Mapping[str, Any] | None = None
     secrets: str | None = None
+    keys: Mapping[str, Any] = field(default_factory=dict)
+    clients: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    firewall: Mapping[str, Any] = field(default_factory=dict)
+    tls: Mapping[str, Any] | None = None
+    firewalls: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def boot(self) -> str:
@@ -99,6 +109,13 @@ class Seen:
     def unit(self, name: str) -> UnitSeen:
         """Given a unit's name, return what was seen of it; a unit that is not there is inactive."""
         return self.units.get(name, UnitSeen(name))
+
+    @property
+    def start_key(self) -> str | None:
+        """The digest of the engine key that an engine here has which starts now; None where nobody knows."""
+        following = self.keys.get("next") or {}
+        found = following.get("engine") or self.keys.get("engine")
+        return str(found) if found else None
 
     def pooled(self, model: str) -> Mapping[str, Any]:
         """What this box's pool says of `model`; empty where it knows nothing of it, or where there is no pool."""
@@ -136,6 +153,11 @@ def parse(box: str, answer: Mapping[str, Any]) -> Seen:
         drains=counting(answer.get("drains") or {}, operation),
         pool=answer.get("pool"),
         secrets=answer.get("secrets"),
+        keys=answer.get("keys") or {},
+        clients={name: tuple(keys) for name, keys in (answer.get("clients") or {}).items()},
+        tls=answer.get("tls"),
+        firewall=answer.get("firewall") or {},
+        firewalls=tuple(answer.get("firewalls") or ()),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from floor.box import paths
 from floor.desired.state import Kind, Unit
-from floor.plan import difference, lanes, takeover
+from floor.plan import difference, guard, lanes, takeover, tls
 from floor.plan.aim import Aim
 from floor.plan.files import file_steps, is_unit, reload_units
 from floor.plan.pools import Between, between
@@ -110,6 +110,8 @@ def _verb(aim: Aim, box: str, unit: Unit, changed: Collection[str]) -> tuple[str
         return "restart", why
     read = sorted(set(changed) & set(unit.reload_on))
     why = f"{read[0]} changes" if read else difference.stale(unit, there, seen) or ""
+    if not why and unit.kind is Kind.PROXY:
+        why = tls.renewed(there, seen)
     if not why and box in aim.rekeyed:
         why = "it must read the keys again"
     return ("reload" if unit.kind is Kind.PROXY else "restart", why) if why else ("", "")
@@ -129,6 +131,7 @@ def _settled(aim: Aim, proxy: Seen) -> list[Step]:
 def _files(aim: Aim, box: str, pool: Between | None) -> list[difference.FileDifference]:
     """The box's files that are not as wanted; of the pools' settings those that hold just then."""
     found = aim.differing(box, None)
+    found = [each for each in found if each.wanted is None or not guard.own(each.path)]
     file = aim.wanted[box].file(str(paths.POOL_SETTINGS))
     if pool is None or file is None:
         return found

@@ -54,21 +54,29 @@ def _where(error: BaseException) -> str:
 
 async def _serve(wanted: settings.Settings, world: World) -> None:
     keyed = any(backend.key for backend in wanted.backends)
-    engine_key = _key(wanted.key_file, world.root) if keyed else None
+    engine_keys = _keys(wanted.key_file, world.root) if keyed else []
     asked = bool(wanted.proxies) or any(backend.status_url is not None for backend in wanted.backends)
-    status_key = _key(wanted.status_key_file, world.root) if asked else None
-    service = Service(wanted, engine_key, status_key, world)
+    status_keys = _keys(wanted.status_key_file, world.root) if asked else []
+    service = Service(wanted, engine_keys, status_keys, world)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, service.stop)
     await service.run(Notifier())
 
 
-def _key(path: Path | None, root: Path) -> str | None:
-    """Given where a key lies, return it. Raise FloorError if it is not there, or is no key."""
+def _keys(path: Path | None, root: Path) -> list[str]:
+    """Given where a key lies, return it, and the one beside it that follows while it is being replaced.
+
+    Raise FloorError if it is not there, or is no key.
+    """
     if path is None:
-        return None
+        return []
     place = paths.under(root, path)
+    following = place.with_suffix(".next")
+    return [_key(place), *([_key(following)] if following.exists() else [])]
+
+
+def _key(place: Path) -> str:
     try:
         key = place.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:

@@ -18,6 +18,10 @@ from .missed import Told
 _MOST = 256 * 1024  # bytes of an answer; a unit takes about 300
 
 
+class StrangerError(FloorError):
+    """The key is not the one that is asked for there."""
+
+
 @dataclass(frozen=True)
 class Status:
     """What a box said of its units, and when it was asked, by the asking box's monotonic clock.
@@ -58,7 +62,7 @@ def read(answer: bytes, url: str, asked: float) -> Status:
     if len(status) < 2 or not status[0].startswith(b"HTTP/"):
         raise FloorError(f"{url}: answers {answer[:40]!r}, not HTTP; does something else listen on the status port?")
     if status[1] == b"401":
-        raise FloorError(f"{url}: answers 401; the boxes' status keys differ, `floor deploy` makes them one")
+        raise StrangerError(f"{url}: answers 401; the boxes' status keys differ, `floor deploy` makes them one")
     if status[1] != b"200":
         raise FloorError(f"{url}: answers {status[1].decode('ascii', 'replace')}; look at floor-agent.service there")
     try:

@@ -19,9 +19,10 @@ from .settings import Pool
 RETRIES = (1.0, 2.0, 5.0, 10.0, 30.0)
 
 
-def write(pools: Sequence[Pool], names: frozenset[str], root: Path) -> str:
-    """Given the pools and who is in, replace the members file below `root` and return its text."""
-    text = members.text(pools, names, str(paths.under(root, paths.EMPTY_SOCKET)))
+def write(pools: Sequence[Pool], names: frozenset[str], root: Path, following: frozenset[str] = frozenset()) -> str:
+    """Given the pools, who is in, and who of them takes the next engine key, replace the members file below `root` and
+    return its text."""
+    text = members.text(pools, names, str(paths.under(root, paths.EMPTY_SOCKET)), following)
     files.write(paths.MEMBERS, text, owner=mine(), root=root)
     return text
 
@@ -43,10 +44,10 @@ def ensure(pools: Sequence[Pool], root: Path) -> bool:
     Return whether it had to be written.
     """
     there = found(root)
-    names = members.read(pools, there)
-    if there == members.text(pools, names, str(paths.under(root, paths.EMPTY_SOCKET))):
+    names, following = members.read(pools, there), members.followers(pools, there)
+    if there == members.text(pools, names, str(paths.under(root, paths.EMPTY_SOCKET)), following):
         return False
-    write(pools, names, root)
+    write(pools, names, root, following)
     return True
 
 
@@ -70,8 +71,9 @@ class Front:
         self._refused = 0
         self._retry_at = 0.0
         self._stale = False
-        self._rendered: tuple[frozenset[str] | None, str] = (None, "")
+        self._rendered: tuple[tuple[frozenset[str], frozenset[str]] | None, str] = (None, "")
         self.members = members.read(pools, self._text)
+        self.following = members.followers(pools, self._text)
         everybody = frozenset(backend.name for pool in pools for backend in pool.backends)
         # Without a former run nobody knows what the workers have: until a reload nobody's absence is acknowledged.
         unknown = Rollout(left=dict.fromkeys(everybody - self.members, 1))
@@ -86,8 +88,10 @@ class Front:
         """The members that every worker of nginx knows by now."""
         return frozenset(name for name in self.members if self.rollout.serves(name))
 
-    async def bring(self, names: frozenset[str], now: float) -> None:
-        """Given who shall be in and the monotonic time, do the next thing that is due, at most one reload."""
+    async def bring(self, names: frozenset[str], now: float, following: frozenset[str] | None = None) -> None:
+        """Given who shall be in, the monotonic time, and who takes the next engine key (None: as before), do the next
+        thing that is due, at most one reload."""
+        self.following = self.following if following is None else following
         master = self._processes.master()
         self._stale = self._missed(master)
         if self.rollout.under_way:
@@ -145,9 +149,10 @@ class Front:
             self._log(f"nginx was not reloaded: {error}")
 
     def _render(self, names: frozenset[str]) -> str:
-        if self._rendered[0] != names:  # a template takes 2 ms, and this is asked twice a second
-            text = members.text(self._pools, names, str(paths.under(self._root, paths.EMPTY_SOCKET)))
-            self._rendered = (names, text)
+        wanted = (names, self.following)
+        if self._rendered[0] != wanted:  # a template takes 2 ms, and this is asked twice a second
+            empty = str(paths.under(self._root, paths.EMPTY_SOCKET))
+            self._rendered = (wanted, members.text(self._pools, names, empty, self.following))
         return self._rendered[1]
 
     def _write(self, text: str) -> None:

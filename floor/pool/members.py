@@ -7,15 +7,16 @@ from collections.abc import Collection, Sequence
 
 from floor import render
 
-from .settings import Pool
+from .settings import Backend, Pool
 
 _BLOCK = re.compile(r"^upstream (\w+) \{$(.*?)^\}$", re.MULTILINE | re.DOTALL)
 _SERVER = re.compile(r"^ *server (\S+) weight=(\d+) max_fails=0;$", re.MULTILINE)
 
 
-def text(pools: Sequence[Pool], members: Collection[str], empty: str) -> str:
-    """Given the pools, the names of the backends that are in, and the path of the socket that answers 503, return the
-    members file. Pools and backends stand in the order of the settings, so equal members give equal bytes."""
+def text(pools: Sequence[Pool], members: Collection[str], empty: str, following: Collection[str] = ()) -> str:
+    """Given the pools, the names of the backends that are in, the path of the socket that answers 503 and the names of
+    those that take the next engine key, return the members file. Pools and backends stand in the order of the settings,
+    so equal members give equal bytes."""
     return render.template(
         "nginx/members.conf.j2",
         empty=render.nginx(f"unix:{empty}"),
@@ -26,7 +27,7 @@ def text(pools: Sequence[Pool], members: Collection[str], empty: str) -> str:
                 "keepalive": pool.keepalive,
                 "idle": f"{pool.idle:g}",
                 "members": [
-                    {"name": backend.name, "server": backend.server, "weight": backend.weight}
+                    {"name": backend.name, "server": _word(backend, following), "weight": backend.weight}
                     for backend in pool.backends
                     if backend.name in members
                 ],
@@ -41,7 +42,27 @@ def read(pools: Sequence[Pool], found: str) -> frozenset[str]:
 
     They are known by upstream and server: what nginx has. Anything else in the file is nobody's.
     """
-    servers = {(block[1], server[1]) for block in _BLOCK.finditer(found) for server in _SERVER.finditer(block[2])}
+    servers = _servers(found)
     return frozenset(
-        backend.name for pool in pools for backend in pool.backends if (pool.upstream, backend.server) in servers
+        backend.name
+        for pool in pools
+        for backend in pool.backends
+        if {(pool.upstream, backend.server), (pool.upstream, backend.next)} & servers
     )
+
+
+def followers(pools: Sequence[Pool], found: str) -> frozenset[str]:
+    """Given the pools and the text of a members file, return the names of the backends that are in it as ones that take
+    the next engine key."""
+    servers = _servers(found)
+    return frozenset(
+        backend.name for pool in pools for backend in pool.backends if (pool.upstream, backend.next) in servers
+    )
+
+
+def _servers(found: str) -> set[tuple[str, str | None]]:
+    return {(block[1], server[1]) for block in _BLOCK.finditer(found) for server in _SERVER.finditer(block[2])}
+
+
+def _word(backend: Backend, following: Collection[str]) -> str:
+    return backend.next if backend.next is not None and backend.name in following else backend.server

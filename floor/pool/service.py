@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,9 +33,12 @@ SETTLING = 0.05  # seconds between two looks at nginx's workers while a reload i
 
 
 class Service:
-    """One run of floor-pool. `engine_key` and `status_key` are None where there is no key."""
+    """One run of floor-pool. Given the present keys, each with the one that follows while it is being replaced; none
+    where none is asked for."""
 
-    def __init__(self, settings: Settings, engine_key: str | None, status_key: str | None, world: World) -> None:
+    def __init__(
+        self, settings: Settings, engine_keys: Sequence[str], status_keys: Sequence[str], world: World
+    ) -> None:
         self._settings, self._world = settings, world
         self._boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         self._wake = asyncio.Event()
@@ -43,7 +46,7 @@ class Service:
         former = self._former()
         processes = Processes(paths.under(world.root, paths.NGINX_PID))
         self._front = Front(settings.pools, world.root, world.reload, processes, world.log, former.front)
-        self._watches = Watches(settings, engine_key, status_key, time.monotonic, self._wake.set, world.log)
+        self._watches = Watches(settings, engine_keys, status_keys, time.monotonic, self._wake.set, world.log)
         self._holders = Holders(world.root, former.holders, world.log)
         self._lost = Lost(sever, lambda backend, text: self._say(text, {"backend": backend}))
         self._memories = {
@@ -94,7 +97,8 @@ class Service:
         seen = {one.name: self._watches.seen(one, holders.get(one.name, ())) for one in self._settings.backends}
         before, self._decisions = self._decisions, self._decide(seen, now)
         self._tell(before)
-        await self._front.bring(frozenset(name for name, one in self._decisions.items() if one.member), now)
+        following = self._watches.following(self._front.following)
+        await self._front.bring(frozenset(name for name, one in self._decisions.items() if one.member), now, following)
         for backend in self._settings.backends:
             answers = self._watches.box_answers(backend)
             self._lost.look(backend, self._decisions[backend.name], box_answers=answers)

@@ -19,7 +19,8 @@ class Backend:
     """One copy. `unit` and `status_url` are None where floor does not manage its box. `stall` is in seconds.
 
     `server` is the word for it in the members file: its address and port, or `unix:PATH` of a server of nginx's own on
-    the way to it, where it wants other headers than the rest.
+    the way to it, where it wants other headers than the rest. `next` is that word for when it takes the engine key that
+    follows the present one; None while no key is being replaced.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Backend:
     stall: float
     min_speed: float | None
     task: str = "generate"
+    next: str | None = None
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,9 @@ def _backend(document: Document) -> Backend:
     server = document.text("server") if document.has("server") else netloc(address, port)
     if not _SERVER.fullmatch(server):
         document.fail("server", "ADDRESS:PORT or unix:PATH")
+    following = document.text("next") if document.has("next") else None
+    if following is not None and not _SERVER.fullmatch(following):
+        document.fail("next", "unix:PATH")
     return Backend(
         name=document.text("name"),
         url=document.text("url"),
@@ -132,6 +137,7 @@ def _backend(document: Document) -> Backend:
         stall=document.number("stall"),
         min_speed=document.number("min_speed") if document.has("min_speed") else None,
         task=document.text("task") if document.has("task") else "generate",
+        next=following,
     )
 
 

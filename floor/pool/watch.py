@@ -48,11 +48,24 @@ STATUS_FRESH = 3.0  # seconds for which an answer is believed: two looks and a t
 
 
 class BackendWatch:
-    """The newest verdict on one backend; `changed` is called when its level or reason is another one."""
+    """The newest verdict on one backend; `changed` is called when its level or reason is another one.
+
+    `following` is the backend with the engine key that is to follow: while a key is being replaced, a backend that does
+    not take the one is asked with the other, at once. `follows` tells whether that was the one it took last; None while
+    nobody knows.
+    """
 
     def __init__(
-        self, client: httpx.AsyncClient, target: Target, interval: float, clock: Clock, changed: Callable[[], None]
+        self,
+        client: httpx.AsyncClient,
+        target: Target,
+        interval: float,
+        clock: Clock,
+        changed: Callable[[], None],
+        following: Target | None = None,
     ) -> None:
+        self._present, self._following = target, following
+        self.follows: bool | None = None
         self._client, self._target, self._interval = client, target, interval
         self._clock, self._changed = clock, changed
         self._history = History()
@@ -81,7 +94,15 @@ class BackendWatch:
             self._late += 1
             return
         self._late = 0
-        self._history, verdict = judge(self._target, self._history, sample)
+        history, verdict = judge(self._target, self._history, sample)
+        if verdict.reason is Reason.AUTH_REQUIRED and self._following is not None:
+            other = self._following if self._target is not self._following else self._present
+            sample = await look(self._client, other, clock=self._clock)
+            history, verdict = judge(other, self._history, sample)
+            self._target = other
+        if sample.models.ok:
+            self.follows = self._target is self._following
+        self._history = history
         self._take(verdict)
         if verdict.level is Level.DOWN:
             self._give_up()  # it will not be answered, and must not be waited for when the backend is there again
@@ -119,6 +140,8 @@ class Unaskable:
             backend, url, Level.DOWN, Reason.NOT_AN_ENGINE, f"cannot be asked: {why}", None, None, None, now
         )
 
+    follows: bool | None = None
+
     def renew(self) -> None:
         """Nothing was proven."""
 
@@ -138,7 +161,9 @@ class BoxWatch:
         changed: Callable[[], None],
         log: Callable[[str], None],
         ask: Ask = boxes.ask,
+        following: str | None = None,
     ) -> None:
+        self._following = following
         self._url, self._key, self._interval, self._ask = url, key, interval, ask
         self._clock, self._changed, self._log = clock, changed, log
         self._said = ""
@@ -173,7 +198,7 @@ class BoxWatch:
         while True:
             began = self._clock()
             try:
-                status = await self._ask(self._url, self._key, asked=began, within=STATUS_TIMEOUT)
+                status = await self._answer(began)
             except FloorError as error:
                 self._say(str(error))
             else:
@@ -184,6 +209,16 @@ class BoxWatch:
                 if before is None or replace(before, asked=began) != status:
                     self._changed()
             await asyncio.sleep(max(0.0, self._interval - (self._clock() - began)))
+
+    async def _answer(self, began: float) -> boxes.Status:
+        """Ask with the key that was taken last, and with the other one where it is being replaced."""
+        try:
+            return await self._ask(self._url, self._key, asked=began, within=STATUS_TIMEOUT)
+        except boxes.StrangerError:
+            if self._following is None:
+                raise
+            self._key, self._following = self._following, self._key
+            return await self._ask(self._url, self._key, asked=began, within=STATUS_TIMEOUT)
 
     def _say(self, words: str) -> None:
         if words and words != self._said:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 from floor.errors import FloorError
 from floor.healthcheck.client import make_client
@@ -17,13 +18,14 @@ from .wire import Wire
 
 
 class Watches:
-    """Given the settings and keys, a monotonic clock, what to call at news and where to log, watch everything."""
+    """Given the settings, the present keys and those that follow them, a monotonic clock, what to call at news and
+    where to log, watch everything."""
 
     def __init__(
         self,
         settings: Settings,
-        engine_key: str | None,
-        status_key: str | None,
+        engine_keys: Sequence[str],
+        status_keys: Sequence[str],
         clock: Clock,
         changed: Callable[[], None],
         log: Callable[[str], None],
@@ -31,13 +33,16 @@ class Watches:
         self._interval, self._clock, self._changed = settings.interval, clock, changed
         self._client = make_client(Wire())
         self._backends = {
-            backend.name: self._watch(backend, pool.model, engine_key if backend.key else None)
+            backend.name: self._watch(backend, pool.model, engine_keys if backend.key else ())
             for pool in settings.pools
             for backend in pool.backends
         }
         backends = {one.status_url for one in settings.backends if one.status_url is not None}
         urls = sorted(backends | set(settings.proxies))
-        self._boxes = {url: BoxWatch(url, status_key or "", settings.interval, clock, changed, log) for url in urls}
+        key, other = (*status_keys, "", "")[:2]
+        self._boxes = {
+            url: BoxWatch(url, key, settings.interval, clock, changed, log, following=other or None) for url in urls
+        }
         self._invocations: dict[str, str] = {}
 
     async def run(self) -> None:
@@ -69,6 +74,11 @@ class Watches:
         """What the boxes told last of others that were absent."""
         return [box.told for box in self._boxes.values()]
 
+    def following(self, before: Collection[str]) -> frozenset[str]:
+        """Given who took the next engine key before, return who does now."""
+        told = {name: watch.follows for name, watch in self._backends.items()}
+        return frozenset(name for name, follows in told.items() if (name in before if follows is None else follows))
+
     def box_answers(self, backend: Backend) -> bool:
         """Whether the backend's box has answered on its status port within the time that a lost backend is found in."""
         box = self._box(backend)
@@ -78,14 +88,14 @@ class Watches:
     def _box(self, backend: Backend) -> BoxWatch | None:
         return None if backend.status_url is None else self._boxes[backend.status_url]
 
-    def _watch(self, backend: Backend, model: str, key: str | None) -> BackendWatch | Unaskable:
+    def _watch(self, backend: Backend, model: str, keys: Sequence[str]) -> BackendWatch | Unaskable:
         try:
             target = Target(
                 name=backend.name,
                 url=backend.url,
                 model=model,
                 dialect=backend.dialect,
-                key=key,
+                key=next(iter(keys), None),
                 stall=backend.stall,
                 probe_timeout=PROBE_TIMEOUT,
                 min_speed=backend.min_speed,
@@ -93,4 +103,5 @@ class Watches:
             )
         except FloorError as error:
             return Unaskable(backend.name, backend.url, str(error), self._clock())
-        return BackendWatch(self._client, target, self._interval, self._clock, self._changed)
+        following = replace(target, key=keys[1]) if len(keys) > 1 else None
+        return BackendWatch(self._client, target, self._interval, self._clock, self._changed, following)

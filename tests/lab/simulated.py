@@ -10,7 +10,7 @@ from typing import Any
 from tests.integration.nginx.client import Client
 from tests.lab.box import Box
 from tests.lab.boxes import Lab
-from tests.lab.sites import NATIVE
+from tests.lab.sites import NATIVE, tests
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def _model(lab: Lab, model: Served) -> str:
 
 
 def _rest(lab: Lab) -> str:
-    return f"proxy: {{boxes: [{', '.join(lab.boxes)}]}}\nhealth: {{stall: 60}}\n"
+    return f"proxy: {{boxes: [{', '.join(lab.boxes)}], allow: [{tests(lab)}]}}\nhealth: {{stall: 60}}\n"
 
 
 class Engine:

@@ -38,9 +38,14 @@ models:
     args: {{sim-load-time: {load_time}, sim-speed-factor: {speed}, sim-control-port: {CONTROL}}}
     replicas: [{", ".join(names)}]
 {extra}
-proxy: {{boxes: [{", ".join(names)}], listen: {PORT}}}
+proxy: {{boxes: [{", ".join(names)}], listen: {PORT}, allow: [{tests(lab)}]}}
 health: {{stall: 20}}
 """
+
+
+def tests(lab: Lab) -> str:
+    """The address from which tests themselves ask engines: this machine's on the lab's bridge."""
+    return f"{lab.subnet}.1"
 
 
 def proxy(lab: Lab, box: str = "boxa") -> str:

@@ -7,13 +7,16 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from floor.apply.transport import UnreachableError
 from floor.box import drains, lease, paths
 from floor.box.drains import Drain
+from floor.desired import firewall
 from floor.desired.state import Launch
 from floor.errors import BoxError
+from tests.simulated.keyring import Keyring
 from tests.simulated.others import Other
 from tests.simulated.pools import Pools, settings
 from tests.simulated.world import FREE_SECONDS, LOAD_SECONDS, STOP_SECONDS, World
@@ -41,6 +44,7 @@ class Process:
     argv: tuple[str, ...]
     image: str
     key: str | None
+    following: str | None  # of pools and proxies: the engine key that follows the present one
     settings: dict[str, Any]
     pid: int
 
@@ -68,6 +72,16 @@ class Lying:
         self.sha256 = hashlib.sha256(self.text.encode()).hexdigest()
 
 
+@cache
+def engine_rules(text: str) -> tuple[frozenset[int], frozenset[str]]:
+    """Given the rules of a firewall, return the engine ports that it guards and the addresses that it lets in there."""
+    guarded = re.search(r"tcp dport \{ ([^}]*) \} jump engines", text)
+    ports = frozenset(map(int, guarded[1].split(", "))) if guarded else frozenset()
+    chain = text.partition("chain engines {")[2].partition("\n    }")[0]
+    found = re.findall(r"saddr \{ ([^}]*) \} accept", chain)
+    return ports, frozenset(address for addresses in found for address in addresses.split(", "))
+
+
 class SimulatedBox:
     """One box. It is a Transport: `call` answers as the agent would."""
 
@@ -85,7 +99,8 @@ class SimulatedBox:
         self.needs_reload: set[str] = set()
         self.recorded: dict[str, tuple[Drain, ...]] = {}
         self.record: lease.Record | None = None
-        self.secrets: tuple[str, float] | None = None
+        self.secrets: tuple[str, float] | None = None  # the present engine key, and since when
+        self.keyring = Keyring()
         self.config: str | None = None
         self.configs: list[str] = []
         self.release: str | None = "1"
@@ -106,6 +121,11 @@ class SimulatedBox:
         self.journal: list[str] = []
         self.left: dict[str, list[int]] = {}
         self.others: list[Other] = []  # what somebody else runs here
+        self.address = ""  # the literal of its host
+        self.rules: str | None = None  # of the firewall, as they are loaded
+        self.nftables = True
+        self.direct: list[dict[str, Any]] = []  # who went past the proxy
+        self.firewalls: list[dict[str, Any]] = []  # other people's
         self.pools = Pools(self)
         self.calls = Calls(self)
         world.boxes[name] = self
@@ -117,6 +137,7 @@ class SimulatedBox:
         for gone in (self.processes, self.stopping, self.freed, self.needs_reload):
             gone.clear()
         self.pools.forget()
+        self.rules = None
         self.off = True
         self.up, self.back_at = False, self.world.now + seconds
         if not seconds:
@@ -226,6 +247,7 @@ class SimulatedBox:
         launch = self.world.launches.get(digest, Launch(()))
         image = (self.images.get(launch.image, "sha256:1") or "") if launch.image else ""
         self.starts.append(unit)
+        self.load(unit)
         if unit in self.stopping:
             self.world.wrong.append(f"{self.name}: {unit} is started while its former process is still there")
         before, self.processes[unit] = (
@@ -236,13 +258,26 @@ class SimulatedBox:
                 invocation=f"{self.name}-{len(self.starts)}",
                 argv=launch.argv,
                 image=image,
-                key=self.secrets[0] if self.secrets else None,
+                key=self.keyring.starting(self) if unit.startswith("floor-copy-") else self.keyring.engine(self)[0],
+                following=self.keyring.engine(self)[1],
                 settings=settings(self.text(paths.POOL_SETTINGS)),
                 pid=1000 + len(self.starts),
             ),
         )
         if before + self.processes[unit].share > 1.0:
             self.world.wrong.append(f"{self.name}: {unit} is started with {before:.0%} of the memory taken")
+
+    def load(self, unit: str) -> None:
+        """The firewall's unit was started, or told to read its file again."""
+        if unit == firewall.UNIT:
+            self.rules = self.text(paths.FIREWALL)
+
+    def admits(self, sender: SimulatedBox, port: int) -> bool:
+        """Whether what `sender` begins reaches an engine's port here."""
+        if sender is self or self.rules is None:
+            return True
+        ports, addresses = engine_rules(self.rules)
+        return port not in ports or sender.address in addresses
 
     def live_drains(self) -> dict[str, list[str]]:
         """The holders that count now, by backend."""

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from floor.box import drains, lease
 from floor.box.drains import Drain
+from floor.desired import firewall
 from floor.errors import BoxError, RefusedError
 from tests.simulated import others
+from tests.simulated.keyring import OWN
 from tests.simulated.look import observe, unit
 
 if TYPE_CHECKING:
@@ -132,8 +134,9 @@ class Calls:
 
     def unit_reload(self, params: dict[str, Any]) -> Any:
         process = self._box.processes[params["unit"]]
+        self._box.load(params["unit"])
         process.started = self._box.world.now
-        process.key = self._box.secrets[0] if self._box.secrets else None
+        process.key, process.following = self._box.keyring.engine(self._box)
         return {}
 
     def unit_stop(self, params: dict[str, Any]) -> Any:
@@ -147,6 +150,8 @@ class Calls:
             if any(box.pools.busy(backend) for box in world.boxes.values()):
                 world.cut.append(backend)
         self._box.stop(name)
+        if name == firewall.UNIT:
+            self._box.rules = None
         self._until(params, lambda: (name not in self._box.processes, None))
         gone = name not in self._box.processes
         return {
@@ -228,11 +233,60 @@ class Calls:
     def secrets_ensure(self, params: dict[str, Any]) -> Any:
         if self._box.secrets is None:
             self._box.secrets = (f"the-engine-key-of-{self._box.name}-{self._box.world.now:.0f}", self._box.world.now)
-        return {"engine": self._box.secrets[0], "status": "the-status-key-of-all"}
+        ring = self._box.keyring
+        return {"engine": self._box.secrets[0], "status": ring.status, "next": dict(ring.following)}
 
     def secrets_put(self, params: dict[str, Any]) -> Any:
-        self._box.secrets = (params["engine"], self._box.world.now)
+        if self._box.secrets is None or self._box.secrets[0] != params["engine"]:
+            self._box.secrets = (params["engine"], self._box.world.now)
+        self._box.keyring.status = params["status"]
+        self._box.keyring.follow(self._box, params.get("next") or {})
         return {}
+
+    def secrets_begin(self, params: dict[str, Any]) -> Any:
+        ring, kind = self._box.keyring, params["kind"]
+        ring.follow(self._box, {kind: ring.make(self._box, f"next-{kind}-key"), **ring.following})
+        return {}
+
+    def secrets_promote(self, params: dict[str, Any]) -> Any:
+        self._box.keyring.promote(self._box)
+        return {}
+
+    def secrets_show(self, params: dict[str, Any]) -> Any:
+        present, following = self._box.keyring.engine(self._box)
+        own = [key for key in (following, present) if key]
+        return {"keys": own if params["name"] == "engine" else self._box.keyring.clients[params["name"]]}
+
+    def clients_ensure(self, params: dict[str, Any]) -> Any:
+        ring = self._box.keyring
+        names = [*params["names"], OWN] if params["names"] else []
+        clients = {name: ring.clients.get(name) or [ring.make(self._box, f"key-of-{name}")] for name in names}
+        ring.put_clients(self._box, clients)
+        return {}
+
+    def clients_read(self, params: dict[str, Any]) -> Any:
+        return {"clients": self._box.keyring.clients}
+
+    def clients_put(self, params: dict[str, Any]) -> Any:
+        own = self._box.keyring.clients if params["missing"] else {}
+        self._box.keyring.put_clients(self._box, {**params["clients"], **own})
+        return {}
+
+    def clients_rotate(self, params: dict[str, Any]) -> Any:
+        ring, name = self._box.keyring, params["name"]
+        keys = ring.clients[name]
+        if len(keys) == 1:
+            keys = [ring.make(self._box, f"key-of-{name}"), *keys]
+        ring.put_clients(self._box, {**ring.clients, name: keys})
+        return {}
+
+    def clients_retire(self, params: dict[str, Any]) -> Any:
+        ring, name = self._box.keyring, params["name"]
+        ring.put_clients(self._box, {**ring.clients, name: ring.clients[name][:1]})
+        return {}
+
+    def pool_direct(self, params: dict[str, Any]) -> Any:
+        return self._until(params, lambda: (not (ways := self._box.pools.ways), {"reached": not ways}))
 
     def events_append(self, params: dict[str, Any]) -> Any:
         event = {"at": self._box.world.now, "box": self._box.name, "who": "floor", "text": params["text"]}

@@ -8,6 +8,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from floor.box import lease, paths
+from floor.box.secrets import digest
+from floor.desired.state import Launch
+from floor.operations.site import NEXT_WAY
 
 if TYPE_CHECKING:
     from tests.simulated.box import Process, SimulatedBox
@@ -28,7 +31,7 @@ def observe(box: SimulatedBox, params: dict[str, Any]) -> dict[str, Any]:
         "configs": list(box.configs),
         "files": {path: _file(box, path) for path in params.get("files", ())},
         "owned": sorted(box.files),
-        "texts": {path: box.text(path) for path in params.get("read", ())},
+        "texts": {path: _text(box, path) for path in params.get("read", ())},
         "units": {name: unit(box, name) for name in names},
         "images": {ref: box.images.get(ref, "sha256:1") for ref in params.get("images", ())},
         "paths": {path: path not in box.lacking for path in params.get("paths", ())},
@@ -36,8 +39,22 @@ def observe(box: SimulatedBox, params: dict[str, Any]) -> dict[str, Any]:
         "listening": {**_listening(box), **box.held},
         "drains": {name: [asdict(one) for one in held] for name, held in box.recorded.items() if held},
         "pool": box.pools.state(),
-        "secrets": box.secrets[0] if box.secrets else None,
+        **box.keyring.told(box),
+        "firewall": {
+            "installed": box.nftables,
+            "loaded": box.rules is not None,
+            "same": box.rules == box.text(paths.FIREWALL) if box.rules else None,
+            "direct": box.direct,
+        },
+        "firewalls": box.firewalls,
     }
+
+
+def _text(box: SimulatedBox, path: str) -> str | None:
+    """The members file is told as far as anybody reads it: whether some go the way of the next key."""
+    if path == str(paths.MEMBERS):
+        return "".join(f"server {NEXT_WAY}{name}.sock;\n" for name in sorted(box.pools.ways))
+    return box.text(path)
 
 
 def unit(box: SimulatedBox, name: str) -> dict[str, Any]:
@@ -48,7 +65,7 @@ def unit(box: SimulatedBox, name: str) -> dict[str, Any]:
         "sub": "running",
         "enabled": "enabled" if name in box.enabled else "disabled",
         "argv": _argv(name, process) if process else [],
-        "env": {"FLOOR_LAUNCH": process.digest, **(launch.env if launch else {})} if process else {},
+        "env": _env(name, process, launch) if process else {},
         "invocation": process.invocation if process else "",
         "dropins": [path for path in _drop_ins(box) if path.startswith(_read_by(name))],
         "needs_reload": name in box.needs_reload,
@@ -59,6 +76,11 @@ def unit(box: SimulatedBox, name: str) -> dict[str, Any]:
         "left": box.left.get(name, []),
         "container": {"id": "c", "image": process.image} if process and process.image else None,
     }
+
+
+def _env(name: str, process: Process, launch: Launch | None) -> dict[str, str]:
+    key = {"FLOOR_KEYS": digest(process.key)} if process.key and name.startswith("floor-copy-") else {}
+    return {"FLOOR_LAUNCH": process.digest, **key, **(launch.env if launch else {})}
 
 
 def _argv(name: str, process: Process) -> list[str]:
@@ -85,7 +107,8 @@ def _units_there(box: SimulatedBox) -> list[str]:
 
 def _file(box: SimulatedBox, path: str) -> dict[str, Any] | None:
     if path.startswith(SECRETS):
-        return {"sha256": "0", "mode": 0o600, "owner": "root:root", "mtime": box.secrets[1]} if box.secrets else None
+        at = box.keyring.file(box, path.removeprefix(SECRETS))
+        return None if at is None else {"sha256": "0", "mode": 0o600, "owner": "root:root", "mtime": at}
     file = box.files.get(path)
     return file and {"sha256": file.sha256, "mode": file.mode, "owner": file.owner, "mtime": file.mtime}
 

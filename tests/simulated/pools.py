@@ -11,7 +11,7 @@ from floor.pool.missed import Told, missed
 from tests.simulated.world import PROOF_SECONDS, REQUEST_SECONDS
 
 if TYPE_CHECKING:
-    from tests.simulated.box import SimulatedBox
+    from tests.simulated.box import Process, SimulatedBox
 
 POOL, PROXY = "floor-pool.service", "floor-proxy.service"
 
@@ -25,6 +25,7 @@ class Pools:
     def __init__(self, box: SimulatedBox) -> None:
         self._box = box
         self.members: dict[str, list[str]] = {}
+        self.ways: set[str] = set()  # the members that nginx reaches by the way of the key that follows
         self.last: dict[str, float] = {}  # when a backend was a member for the last time
         self._since: dict[str, float] = {}
         self._last: tuple[float, dict[str, Any], dict[str, list[str]]] | None = None
@@ -47,7 +48,7 @@ class Pools:
         for pool in process.settings["pools"]:
             names = [backend["name"] for backend in pool["backends"]]
             found[pool["model"]] = [name for name in names if self._serves(pool, name, held)]
-        self.members = found
+        self._reload(found, process)
         self._remember()
         self._last = (self._box.world.now, process.settings, held)
 
@@ -77,19 +78,35 @@ class Pools:
             return False
         settings = (self._box.processes.get(POOL) or proxy).settings
         found = [one for pool in settings["pools"] for one in pool["backends"] if one["name"] == name]
-        return any(self._reaches(one, proxy.key) for one in found)
+        sent = proxy.following if name in self.ways else proxy.key
+        return any(self._reaches(one, {sent}) for one in found)
 
     def _serves(self, pool: dict[str, Any], name: str, held: dict[str, list[str]]) -> bool:
         backend = next(one for one in pool["backends"] if one["name"] == name)
         world = self._box.world
-        fit = self._reaches(backend, self._box.processes[POOL].key) and name not in held and name not in world.hung
+        process = self._box.processes[POOL]
+        fit = self._reaches(backend, {process.key, process.following}) and name not in held and name not in world.hung
         if not fit:
             self._since.pop(name, None)
             return False
         since = self._since.setdefault(name, world.now)
         return name in self.members.get(pool["model"], ()) or world.now - since >= PROOF_SECONDS
 
-    def _reaches(self, backend: dict[str, Any], key: str | None) -> bool:
+    def _reload(self, found: dict[str, list[str]], pool: Process) -> None:
+        """nginx reads its files when the members change, or the way to one of them."""
+        named = {one["name"]: one for each in pool.settings["pools"] for one in each["backends"]}
+        ways = {
+            name
+            for names in found.values()
+            for name in names
+            if named[name].get("next") and not self._reaches(named[name], {pool.key})
+        }
+        proxy = self._box.processes.get(PROXY)
+        if (found, ways) != (self.members, self.ways) and proxy is not None:
+            proxy.key, proxy.following = self._box.keyring.engine(self._box)
+        self.members, self.ways = found, ways
+
+    def _reaches(self, backend: dict[str, Any], keys: set[str | None]) -> bool:
         box, unit = self._box.world.boxes.get(backend["box"]), backend["unit"]
         if unit is None and box is None:
             return backend["name"] not in self._box.world.broken
@@ -100,7 +117,8 @@ class Pools:
         process = box.processes.get(unit) if box is not None and box.up else None
         if box is None or process is None or box.state(unit) != "active":
             return False
-        return bool(process.port == backend["port"] and process.key == key)
+        admitted = box.admits(self._box, backend["port"])
+        return bool(process.port == backend["port"] and process.key in keys and admitted)
 
     def _remember(self) -> None:
         for names in self.members.values():

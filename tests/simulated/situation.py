@@ -95,6 +95,7 @@ class Situation:
         for name in managed:
             if name not in self.world.boxes:
                 SimulatedBox(self.world, name)
+            self.world.boxes[name].address = facts[name].address or self.world.boxes[name].address
         return {name: Line(self.world.boxes[name], self.caller) for name in managed}
 
     def resolve(self, host: str) -> str | None:

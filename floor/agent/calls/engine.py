@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 from floor.agent.call import Call
@@ -15,10 +16,15 @@ def check(call: Call) -> dict[str, Any]:
     from floor.healthcheck.check import check as ask
     from floor.healthcheck.client import make_client
     from floor.healthcheck.report import document
+    from floor.healthcheck.verdict import Reason
 
     async def once() -> dict[str, Any]:
         async with make_client() as client:
-            return document(await ask(client, _target(call), timeout=call.params.timeout()))
+            for target in _targets(call):
+                verdict = await ask(client, target, timeout=call.params.timeout())
+                if verdict.reason is not Reason.AUTH_REQUIRED:
+                    break
+            return document(verdict)
 
     return asyncio.run(once())
 
@@ -37,16 +43,20 @@ def _idle(call: Call) -> tuple[bool, dict[str, Any]]:
     from floor.healthcheck.probe import look
     from floor.healthcheck.sample import Fault
 
-    target = _target(call)
+    targets = _targets(call)
 
     async def once() -> Any:
         async with make_client() as client:
-            return await look(client, target, clock=call.clock)
+            for target in targets:
+                sample = await look(client, target, clock=call.clock)
+                if sample.metrics.status not in (401, 403):
+                    break
+            return sample
 
     sample = asyncio.run(once())
     load = sample.load
     running, waiting = (load.running, load.waiting) if load else (None, None)
-    connections = _connections(target.url)
+    connections = _connections(targets[0].url)
     quiet, reason = running == 0 and waiting == 0, ""
     if sample.metrics.fault in (Fault.REFUSED, Fault.UNREACHABLE):
         quiet, reason = True, f"nothing answers there: {sample.metrics.detail}"
@@ -68,26 +78,28 @@ def _connections(url: str) -> int | None:
     )
 
 
-def _target(call: Call) -> Any:
+def _targets(call: Call) -> list[Any]:
+    """The engine with each key that it may have: two while its key is being replaced."""
     from floor.healthcheck.target import Target
 
     params = call.params
-    return Target(
+    plain = Target(
         name=params.text("backend"),
         url=params.text("url"),
         model=params.text("model"),
         dialect=params.maybe_text("dialect") or "vllm",
-        key=_key(call) if params.flag("key") else None,
+        key=None,
         stall=params.number("stall", 120.0),
         min_speed=params.number("min_speed", 0.0) or None,
         task=params.maybe_text("task") or "generate",
     )
+    return [replace(plain, key=key) for key in _keys(call)] if params.flag("key") else [plain]
 
 
-def _key(call: Call) -> str:
-    keys = secrets.read(call.root)
-    if keys is None:
+def _keys(call: Call) -> list[str]:
+    keys = secrets.accepted("engine", call.root)
+    if not keys:
         raise FloorError(
             f"{call.params.text('backend')}: asks for the engine key, and this box has none; run floor deploy"
         )
-    return keys["engine"]
+    return keys

@@ -9,9 +9,10 @@ from floor.box import observe as box
 
 
 def observe(call: Call) -> dict[str, Any]:
-    """{units: {name: {env: [keys]}}, files, images, paths, read, weights} → the observation."""
+    """{units: {name: {env: [keys]}}, files, images, paths, read, weights, toward, tls, firewalls} → the observation."""
     params = call.params
     asked: dict[str, Any] = {"units": params.mapping("units")}
-    for name in ("files", "images", "paths", "read", "weights"):
+    for name in ("files", "images", "paths", "read", "weights", "toward", "tls"):
         asked[name] = params.texts(name) if name in params.values else []
+    asked["firewalls"] = params.flag("firewalls")
     return box.read(asked, call.root, call.run)

@@ -6,7 +6,7 @@ from typing import Any
 
 from floor.agent.call import Call
 from floor.box import paths
-from floor.box.observe import document
+from floor.box.observe import document, text
 
 OLD = 10.0  # seconds; the pool writes its state every 2, an older one tells nothing about now
 
@@ -27,6 +27,18 @@ def _look(call: Call, model: str, backend: str, *, member: bool) -> tuple[bool, 
     state = document(paths.POOL_STATE, call.root)
     reached, reason = judge(state, model, backend, member=member, now=call.wall())
     return reached, {"reached": reached, "reason": reason, "state": state}
+
+
+def direct(call: Call) -> dict[str, Any]:
+    """{timeout, epoch} → {reached, reason}: nginx sends no request the way of a key that follows the present one."""
+    if call.params.maybe_whole("epoch") is not None:
+        call.operation.renew(call.params.whole("epoch", 1))
+    return dict(call.until(lambda: _direct(call)))
+
+
+def _direct(call: Call) -> tuple[bool, dict[str, Any]]:
+    going = f"unix:{paths.MEMBERS.parent}/next-" in (text(str(paths.MEMBERS), call.root) or "")
+    return not going, {"reached": not going, "reason": "some members still go the way of the next key" if going else ""}
 
 
 def judge(state: Any, model: str, backend: str, *, member: bool, now: float) -> tuple[bool, str]:

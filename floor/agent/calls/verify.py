@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import ssl
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from floor.agent.call import Call
+from floor.box import clients, paths
+from floor.errors import FloorError
+
+if TYPE_CHECKING:
+    import httpx
 
 PROMPT = "Say hello."
 TOKENS = 16
@@ -13,7 +20,9 @@ LONGEST = 600.0  # seconds; a chat of so few tokens takes one
 
 
 def chat(call: Call) -> dict[str, Any]:
-    """{port, model, stream, timeout} → {status, events, first_byte, seconds, text, error}.
+    """{port, model, stream, certificate, timeout} → {status, events, first_byte, seconds, text, error}.
+
+    With `certificate` over https, and only to who has just that one. Where clients need a key it is floor's own.
 
     `events` counts the chunks with content, `first_byte` and `seconds` run from the sending of the request; all that a
     network can do is told in `error`, `status` is null then.
@@ -21,7 +30,7 @@ def chat(call: Call) -> dict[str, Any]:
     import httpx
 
     params = call.params
-    port, model, stream = params.whole("port", 1), params.text("model"), params.flag("stream")
+    model, stream = params.text("model"), params.flag("stream")
     body = {
         "model": model,
         "messages": [{"role": "user", "content": PROMPT}],
@@ -33,8 +42,8 @@ def chat(call: Call) -> dict[str, Any]:
     found: dict[str, Any] = {"status": None, "events": 0, "first_byte": None, "text": "", "error": None}
     try:
         with (
-            httpx.Client(trust_env=False, timeout=min(LONGEST, params.number("timeout", 60.0))) as client,
-            client.stream("POST", f"http://127.0.0.1:{port}/v1/chat/completions", json=body) as response,
+            _client(call) as client,
+            client.stream("POST", "/v1/chat/completions", json=body) as response,
         ):
             found["status"] = response.status_code
             raw = b""
@@ -50,7 +59,7 @@ def chat(call: Call) -> dict[str, Any]:
 
 
 def embed(call: Call) -> dict[str, Any]:
-    """{port, model, timeout} → {status, events, seconds, error}; `events` counts the vectors or scores that came.
+    """{port, model, certificate, timeout} → {status, events, seconds, error}; `events` counts the vectors or scores that came.
 
     A model that only orders texts by a question refuses to embed and is asked for that.
     """
@@ -63,9 +72,9 @@ def embed(call: Call) -> dict[str, Any]:
     began = call.clock()
     found: dict[str, Any] = {"status": None, "events": 0, "error": None}
     try:
-        with httpx.Client(trust_env=False, timeout=min(LONGEST, params.number("timeout", 60.0))) as client:
+        with _client(call) as client:
             for path, body in openai.embeddings(params.text("model")):
-                response = client.post(f"http://127.0.0.1:{params.whole('port', 1)}{path}", json=body)
+                response = client.post(path, json=body)
                 if response.status_code not in NOT_FOR_IT:
                     break
     except httpx.HTTPError as error:
@@ -73,6 +82,34 @@ def embed(call: Call) -> dict[str, Any]:
     else:
         found |= {"status": response.status_code, "events": openai.embedded(response.content) or 0}
     return {**found, "seconds": call.clock() - began}
+
+
+def _client(call: Call) -> httpx.Client:
+    """A client of this box's proxy, as the call wants it: over https with `certificate`, with floor's own key where
+    clients need one."""
+    import httpx
+
+    certificate = call.params.maybe_text("certificate")
+    keys = clients.read(call.root).get(clients.OWN, [])
+    return httpx.Client(
+        base_url=f"{'https' if certificate else 'http'}://127.0.0.1:{call.params.whole('port', 1)}",
+        headers={"Authorization": f"Bearer {keys[0]}"} if keys else {},
+        timeout=min(LONGEST, call.params.number("timeout", 60.0)),
+        verify=pinned(paths.under(call.root, certificate)) if certificate else True,
+        trust_env=False,
+    )
+
+
+def pinned(certificate: Path) -> ssl.SSLContext:
+    """Given a file with a certificate, return what trusts a server that shows it, under whatever name it is asked: the
+    box asks itself by 127.0.0.1. Raises FloorError for a file that holds none."""
+    try:
+        context = ssl.create_default_context(cafile=str(certificate))
+    except (OSError, ssl.SSLError) as error:
+        raise FloorError(f"{certificate}: cannot be read as a certificate: {error}") from None
+    context.check_hostname = False
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # it need not be an authority's own
+    return context
 
 
 def read(raw: bytes, *, stream: bool) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from floor.config.check import parts
 from floor.config.model import Config
 from floor.config.problem import Problem
 
+RESERVED = ("engine", "status", "floor")  # the keys of engines and status ports, and the one that verify asks with
 _BYTES_PER_TOKEN = 8  # of a request's JSON: about four letters, some of them several bytes or escaped
 _SMALLEST_BODY = 2**20
 
@@ -23,7 +24,17 @@ def check(config: Config) -> Iterator[Problem]:
         if proxy.address and hosts.normal(box.host) == hosts.normal(proxy.address):
             write = "an address that no box has, or leave it out"
             yield Problem(("proxy", "address"), write, f"{proxy.address}, the host of box {name}")
+    yield from _clients(proxy.clients)
     yield from _body(config)
+
+
+def _clients(names: list[str]) -> Iterator[Problem]:
+    for index, name in enumerate(names):
+        path = ("proxy", "clients", index)
+        if name in RESERVED:
+            yield Problem(path, "another name", f"{name}, a key of floor's own")
+        elif name in names[:index]:
+            yield Problem(path, "each client once", f"{name} for the second time")
 
 
 def _body(config: Config) -> Iterator[Problem]:

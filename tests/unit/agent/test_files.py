@@ -86,7 +86,11 @@ def test_keys_are_made_on_one_box_and_put_on_the_next(box: Box) -> None:
     assert box.call("secrets.ensure", epoch=EPOCH) == made
     other = box.call("secrets.put", epoch=EPOCH, engine="e" * 43, status="s" * 43)
     assert len(other["fingerprint"]) == 16
-    assert box.call("secrets.ensure", epoch=EPOCH) == {"engine": "e" * 43, "status": "s" * 43}
+    assert box.call("secrets.ensure", epoch=EPOCH) == {
+        "engine": "e" * 43,
+        "status": "s" * 43,
+        "next": {},
+    }
 
 
 def test_a_key_is_not_repeated_in_an_error(box: Box) -> None:
@@ -159,7 +163,12 @@ def test_observing_needs_no_epoch_and_passes_what_is_asked_for(free: Box, monkey
     free.call("observe", units={"x": {"env": ["A"]}}, paths=["/m"])
     assert got == [
         (
-            {"units": {"x": {"env": ["A"]}}, "files": [], "images": [], "paths": ["/m"], "read": [], "weights": []},
+            {
+                "units": {"x": {"env": ["A"]}},
+                **{name: [] for name in ("files", "images", "read", "weights", "toward", "tls")},
+                "paths": ["/m"],
+                "firewalls": False,
+            },
             free.root,
         )
     ]

@@ -29,7 +29,7 @@ BARE: dict[str, Any] = {
     "root": False,
     "sudo": "free",
     "sudo_rs": False,
-    "programs": {"nginx": False, "sudo": True, "apt-get": True},
+    "programs": {"nginx": False, "nft": False, "sudo": True, "apt-get": True},
     "nginx": {"load": "not-found", "active": "inactive", "enabled": "", "as_packaged": False},
     "floor_user": None,
     "groups": [],
@@ -39,7 +39,7 @@ BARE: dict[str, Any] = {
 }
 READY: dict[str, Any] = {
     **BARE,
-    "programs": {"nginx": True, "sudo": True, "apt-get": True},
+    "programs": {"nginx": True, "nft": True, "sudo": True, "apt-get": True},
     "nginx": {"load": "masked", "active": "inactive", "enabled": "masked", "as_packaged": False},
     "floor_user": {"home": "/var/cache/floor", "shell": "/usr/sbin/nologin", "groups": []},
     "folders": {path: {"folder": True, "mode": mode, "owner": owner} for path, (owner, mode) in FOLDERS.items()},

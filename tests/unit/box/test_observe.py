@@ -52,6 +52,12 @@ def test_a_box_that_was_only_set_up_has_nothing(quiet: Programs, root: Path) -> 
         "drains": {},
         "pool": None,
         "secrets": None,
+        "keys": None,
+        "clients": {},
+        "tls": None,
+        "firewall": {"installed": False, "loaded": False, "same": None, "direct": []},
+        "firewalls": [],
+        "sources": {},
     }
     assert {key: value for key, value in seen.items() if key != "facts"} == expected
 
@@ -132,7 +138,7 @@ def test_a_unit_asked_for_is_told_with_its_process(
     monkeypatch.setattr(processes, "started", {78: 10.0, 79: None}.get)
     seen = observe.seen_units({UNIT: ["A"]}, root, programs)[UNIT]
     assert seen["argv"] == ["/opt/vllm", "77"]
-    assert seen["env"] == {"FLOOR_LAUNCH": "v", "A": "v"}
+    assert seen["env"] == {"FLOOR_LAUNCH": "v", "FLOOR_KEYS": "v", "A": "v"}
     assert seen["left"] == [77, 78]
     assert seen["youngest_child"] == 10.0
     assert seen["container"] is None

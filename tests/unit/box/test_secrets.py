@@ -22,7 +22,7 @@ def made() -> Iterator[str]:
 
 def test_keys_are_made_once(root: Path, me: str, made: Iterator[str]) -> None:
     first = secrets.ensure(root, lambda _size: next(made), me)
-    assert first == {"engine": ENGINE, "status": STATUS}
+    assert first == {"engine": ENGINE, "status": STATUS, "next": {}}
     assert secrets.ensure(root, lambda _size: next(made), me) == first
 
 
@@ -33,6 +33,8 @@ def test_every_file_has_its_form_and_is_for_root_alone(root: Path, me: str) -> N
     assert {path.name: path.read_text() for path in folder.iterdir()} == {
         "engine.key": f"{ENGINE}\n",
         "engine.env": f"VLLM_API_KEY={ENGINE}\n",
+        "keys.env": f"FLOOR_KEYS={hashlib.sha256(ENGINE.encode()).hexdigest()[:16]}\n",
+        "engine-key-next.conf": f'proxy_set_header Authorization "Bearer {ENGINE}";\n',
         "engine-llamacpp.env": f"LLAMA_API_KEY={ENGINE}\n",
         "engine-key.conf": f'proxy_set_header Authorization "Bearer {ENGINE}";\n',
         "status.key": f"{STATUS}\n",
@@ -43,7 +45,7 @@ def test_every_file_has_its_form_and_is_for_root_alone(root: Path, me: str) -> N
 def test_real_keys_are_long_and_differ(root: Path, me: str) -> None:
     keys = secrets.ensure(root, owner=me)
     assert keys["engine"] != keys["status"]
-    assert all(len(key) == 43 and secrets.KEY.fullmatch(key) for key in keys.values())
+    assert all(len(keys[kind]) == 43 and secrets.KEY.fullmatch(keys[kind]) for kind in secrets.KINDS)
 
 
 @pytest.mark.parametrize("name", ["engine.env", "engine-key.conf"])

@@ -29,7 +29,11 @@ MODEL = ("models", "flagship")
         (MODEL, "pipeline_parallel_layer_partition", "split.pipeline"),
         ((*MODEL, "split"), "tensor_parallel_size", "tensor_parallel"),
         ((*MODEL, "split"), "whatever", "one of boxes, tensor_parallel, pipeline"),
-        (("proxy",), "bodysize", "one of boxes, listen, address, max_body, connect_timeout"),
+        (
+            ("proxy",),
+            "bodysize",
+            "one of boxes, listen, address, max_body, connect_timeout, direct, allow, clients, tls",
+        ),
         ((), "box", "boxes"),
         ((), "server", "boxes"),
     ],

@@ -22,7 +22,7 @@ def test_every_option_has_a_row_that_says_what_to_write() -> None:
     parts = {path[:-1] for path, _, _ in shape.fields()}
     again = (("runtime",), ("fetch",))  # parts of a copy that have the model's keys
     shown = [path for path, _, _ in shape.fields() if path[-2:-1] not in again or "replicas" not in path]
-    assert len(parts) == 12
+    assert len(parts) == 13
     assert len(rows) == len(shown)
     for row in rows:
         assert len(row) == 4

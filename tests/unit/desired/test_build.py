@@ -21,8 +21,8 @@ def _kinds(state: BoxState) -> list[Kind]:
 def test_a_box_gets_what_it_does(states: dict[str, BoxState]) -> None:
     """The first is proxy and engine box, the second an engine box with two copies, the Mac is never changed."""
     assert list(states) == ["spark-a", "spark-b"]
-    assert _kinds(states["spark-a"]) == [Kind.COPY, Kind.POOL, Kind.PROXY, Kind.STATUS, Kind.TARGET]
-    assert _kinds(states["spark-b"]) == [Kind.COPY, Kind.COPY, Kind.STATUS, Kind.TARGET]
+    assert _kinds(states["spark-a"]) == [Kind.COPY, Kind.FIREWALL, Kind.POOL, Kind.PROXY, Kind.STATUS, Kind.TARGET]
+    assert _kinds(states["spark-b"]) == [Kind.COPY, Kind.COPY, Kind.FIREWALL, Kind.STATUS, Kind.TARGET]
     assert [unit.backend for unit in states["spark-b"].units if unit.backend] == [
         "flagship@spark-b",
         "small.embed@spark-b",
@@ -34,12 +34,14 @@ def test_the_files_of_an_engine_box(states: dict[str, BoxState]) -> None:
         ETC + "agent.json",
         ETC + "engines/flagship.json",
         ETC + "engines/small.embed.json",
+        ETC + "firewall.nft",
         ETC + "leave.json",
         ETC + "mode",
         "/etc/needrestart/conf.d/floor.conf",
         UNITS + "floor-agent.service",
         UNITS + "floor-copy-flagship.service",
         UNITS + "floor-copy-small.embed.service",
+        UNITS + "floor-firewall.service",
         UNITS + "floor.target",
     ]
 
@@ -56,7 +58,7 @@ def test_a_proxy_box_without_engines_has_no_mode() -> None:
         ("boxes: [spark-a],", "boxes: [edge],"),
         addresses={"edge": "192.0.2.30", "spark-a": "192.0.2.11", "spark-b": "192.0.2.12", "mac": "192.0.2.20"},
     )
-    assert _kinds(states["edge"]) == [Kind.POOL, Kind.PROXY, Kind.STATUS]
+    assert _kinds(states["edge"]) == [Kind.FIREWALL, Kind.POOL, Kind.PROXY, Kind.STATUS]
     assert states["edge"].file(ETC + "mode") is None
 
 
@@ -130,4 +132,4 @@ def test_a_fleet_is_built_within_a_second() -> None:
     began = time.process_time()
     states = build(config, "replicas", facts, "r")
     assert time.process_time() - began < 1
-    assert sum(len(state.units) for state in states.values()) == 64 * 10 + 4 * 2
+    assert sum(len(state.units) for state in states.values()) == 64 * 11 + 4 * 2

@@ -35,7 +35,7 @@ def _argv(states: dict[str, BoxState], box: str, name: str) -> list[str]:
 def test_systemd_starts_exactly_what_is_planned(states: dict[str, BoxState]) -> None:
     for box, state in states.items():
         for unit in state.units:
-            if unit.kind is not Kind.TARGET:
+            if unit.kind not in (Kind.TARGET, Kind.FIREWALL):  # those have no process
                 assert tuple(_argv(states, box, unit.name)) == unit.launch.argv
 
 
@@ -68,6 +68,8 @@ def test_all_nasty_words_at_once(config: Config) -> None:
 def test_a_copy_starts_in_its_mode_only(states: dict[str, BoxState], box: str, name: str) -> None:
     unit = unitfile.read(states[box], name)
     assert unit.one("Service", "ExecCondition") == "/usr/bin/grep -qx replicas /etc/floor/mode"
+    assert "floor-firewall.service" in unit["Unit", "Wants"][0].split()
+    assert "nft -f /etc/floor/firewall.nft" in unit["Service", "ExecStartPre"][0]
     assert not {("Unit", "Conflicts"), ("Unit", "Requires"), ("Unit", "BindsTo")} & set(unit)
 
 
@@ -117,7 +119,8 @@ def test_nobody_waits_shorter_than_what_he_waits_for(states: dict[str, BoxState]
 @COPIES
 def test_the_key_is_in_no_argument(states: dict[str, BoxState], box: str, name: str) -> None:
     unit = unitfile.read(states[box], name)
-    assert unit.one("Service", "EnvironmentFile") == "/etc/floor/secrets/engine.env"
+    files = ["/etc/floor/secrets/engine.env", "-/etc/floor/secrets/keys.env"]
+    assert unit["Service", "EnvironmentFile"] == files
     assert not [word for word in _argv(states, box, name) if "API_KEY=" in word or word == "--api-key"]
 
 
@@ -152,7 +155,13 @@ def test_whoever_stops_it_it_leaves_the_pools_first(states: dict[str, BoxState],
 def test_it_stops_before_what_it_still_needs(states: dict[str, BoxState], box: str, name: str) -> None:
     """systemd stops in the order opposite to After=."""
     after = set(unitfile.read(states[box], name).one("Unit", "After").split())
-    assert {"network-online.target", "floor-agent.service", "floor-pool.service", "floor-proxy.service"} <= after
+    assert {
+        "network-online.target",
+        "floor-firewall.service",
+        "floor-agent.service",
+        "floor-pool.service",
+        "floor-proxy.service",
+    } <= after
 
 
 def test_what_docker_is_told(states: dict[str, BoxState]) -> None:
@@ -188,33 +197,35 @@ def test_the_environment_of_a_native_engine_is_what_was_planned(states: dict[str
 
 
 def test_a_start_waits_for_the_card_and_fails_without() -> None:
-    wait = unitfile.read(make()["spark-a"], DOCKER[1])["Service", "ExecStartPre"][0]
+    wait = unitfile.read(make()["spark-a"], DOCKER[1])["Service", "ExecStartPre"][1]
     shell, flag, script = systemd_reader.command_line(wait)
     assert (shell, flag) == ("/bin/sh", "-c")
     assert script.startswith("timeout 120 sh -c 'until timeout 20 nvidia-smi -L")
     assert "gpus: none" in script
     assert script.endswith("exit 1; } >&2")
     without = make(("volumes: [", "gpus: none, volumes: ["))["spark-a"]
-    assert "nvidia" not in unitfile.read(without, DOCKER[1]).one("Service", "ExecStartPre")
+    assert not [line for line in unitfile.read(without, DOCKER[1])["Service", "ExecStartPre"] if "nvidia" in line]
     assert "--gpus" not in _argv({"spark-a": without}, *DOCKER)
 
 
 def test_a_native_start_waits_where_there_is_a_driver(states: dict[str, BoxState]) -> None:
-    wait = unitfile.read(states["spark-b"], NATIVE[1]).one("Service", "ExecStartPre")
+    wait = unitfile.read(states["spark-b"], NATIVE[1])["Service", "ExecStartPre"][1]
     assert systemd_reader.command_line(wait)[2].startswith("command -v nvidia-smi >/dev/null || exit 0; timeout 120 ")
 
 
 def test_every_engine_is_wanted_by_the_one_target(states: dict[str, BoxState]) -> None:
     for box, state in states.items():
         for unit in state.units:
-            wanted = "floor.target" if unit.kind is Kind.COPY else "multi-user.target"
+            wanted = {Kind.COPY: "floor.target", Kind.FIREWALL: "multi-user.target nftables.service"}.get(
+                unit.kind, "multi-user.target"
+            )
             assert unitfile.read(states[box], unit.name).one("Install", "WantedBy") == wanted
 
 
 def test_every_process_tells_what_it_was_started_with(states: dict[str, BoxState]) -> None:
     for box, state in states.items():
         for unit in state.units:
-            if unit.kind is not Kind.TARGET:
+            if unit.kind not in (Kind.TARGET, Kind.FIREWALL):
                 lines = unitfile.read(states[box], unit.name)["Service", "Environment"]
                 assert f"FLOOR_LAUNCH={unit.launch.digest}" in lines
 

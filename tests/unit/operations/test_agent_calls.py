@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 
 from floor.agent.call import Call
-from floor.agent.calls.engine import _target
+from floor.agent.calls.engine import _targets
 from floor.agent.params import Params
 from floor.agent.registry import CALLS, find, names
 from floor.box import secrets
 from floor.box.command import Result
 from floor.box.locked import mine
 from floor.errors import FloorError, UsageError
-from floor.operations import checks, drain, logs, removal
+from floor.operations import checks, drain, key, logs, removal
 from floor.operations.status import status
 from tests.simulated.situation import THREE_BOXES, Situation
 
-ELSEWHERE = {"release.install", "logs", "launch.check", "launch.trial", "operation.renew"}  # in tests of their own
+ELSEWHERE = {"pool.direct", "release.install", "logs", "launch.check", "launch.trial", "operation.renew"}  # have their own
 ELSEWHERE |= {f"fetch.{verb}" for verb in CALLS["fetch"]}
 ELSEWHERE |= {f"foreign.{verb}" for verb in CALLS["foreign"]}
 
@@ -31,6 +31,14 @@ def sent(situation: Situation) -> dict[tuple[str, tuple[str, ...]], dict[str, An
     situation.text = THREE_BOXES
     situation.deploy()
     situation.restart()
+    situation.edit("proxy: {boxes", "proxy: {clients: [alice, ci], boxes")
+    situation.deploy()
+    for name in ("alice", "engine"):
+        key.rotate(situation.site(), name, print, print)
+    key.retire(situation.site(), "alice", print, print)
+    key.show(situation.site(), "alice")
+    situation.edit("clients: [alice, ci], ", "")
+    situation.deploy()
     situation.reboot("spark-b")
     situation.edit("replicas: [spark-a, spark-b]", "replicas: [spark-a, {box: spark-c, port: 8005}]")
     situation.edit("proxy: {boxes: [spark-a, spark-b]}", "proxy: {boxes: [spark-a]}")
@@ -64,7 +72,7 @@ def test_the_real_agent_takes_them_all(sent: dict[tuple[str, tuple[str, ...]], d
     for (name, _), params in sorted(sent.items()):
         call = _call(name, params, tmp_path)
         if name.startswith("engine."):
-            _target(call)  # what follows asks the network
+            _targets(call)  # what follows asks the network
         elif name.startswith("verify."):
             assert (call.params.whole("port", 1), call.params.text("model")) == (8080, "flagship")
         else:

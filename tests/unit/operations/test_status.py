@@ -15,7 +15,9 @@ def test_the_shape_of_a_deployment_that_is_well(deployed: Situation) -> None:
     found = status(deployed.site())
     assert set(found) == {"boxes", "backends", "warnings"}
     assert found["warnings"] == []
-    assert set(found["boxes"]["spark-a"]) == {"managed", "release", "mode", "memory", "operation", "units"}
+    assert set(found["boxes"]["spark-a"]) == {
+        *("managed", "release", "mode", "memory", "operation", "units", "firewall", "tls"),
+    }
     assert found["boxes"]["spark-a"]["mode"] == "replicas"
     assert set(found["boxes"]["spark-a"]["operation"]) == {
         "epoch",

@@ -147,7 +147,7 @@ def test_looks_that_took_longer_than_they_may_are_this_process_own_fault_unless_
 )
 def test_a_backend_that_cannot_be_asked_is_out_and_says_why(change: dict[str, str], why: str) -> None:
     given = settings(backend("flagship@a", "192.0.2.11"), backend("flagship@mac", "192.0.2.20", unit=None) | change)
-    watches = Watches(given, "key", "key", lambda: 7.0, lambda: None, lambda _: None)
+    watches = Watches(given, ("key",), ("key",), lambda: 7.0, lambda: None, lambda _: None)
     fine, odd = (watches.seen(one, ()).verdict for one in given.backends)
     assert fine is None, "not looked at yet"
     assert odd is not None
