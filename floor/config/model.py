@@ -14,20 +14,18 @@ from floor.config.proxy import Health, Proxy, Tls
 from floor.config.values import Name, Part
 
 __all__ = [
-    *(
-        "Box",
-        "Config",
-        "Copy",
-        "Fabric",
-        "Fetch",
-        "Health",
-        "Model",
-        "Proxy",
-        "ResolvedCopy",
-        "Runtime",
-        "Split",
-        "Tls",
-    ),
+    "Box",
+    "Config",
+    "Copy",
+    "Fabric",
+    "Fetch",
+    "Health",
+    "Model",
+    "Proxy",
+    "ResolvedCopy",
+    "Runtime",
+    "Split",
+    "Tls",
 ]
 
 

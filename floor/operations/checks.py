@@ -145,8 +145,15 @@ def _reason(entry: dict[str, Any]) -> str:
     return str(entry.get("evidence") or entry.get("reason") or "the pool says nothing of it")
 
 
+def _port(site: Site, model: str) -> dict[str, Any]:
+    """How the proxy's port of a model is asked: its number, and the certificate that it shows where it speaks https."""
+    config = site.loaded.config
+    certificate = {"certificate": config.proxy.tls.certificate} if config.proxy.tls else {}
+    return {"port": config.listen(model), **certificate}
+
+
 def _embedding(site: Site, box: str, model: str) -> Finding:
-    params = {"port": site.loaded.config.listen(model), "model": model}
+    params = {"model": model, **_port(site, model)}
     try:
         answer = site.boxes[box].call("verify.embed", params, timeout=120)
     except BoxError as error:
@@ -163,10 +170,7 @@ def _embedding(site: Site, box: str, model: str) -> Finding:
 
 def _chat(site: Site, box: str, model: str, *, stream: bool) -> Finding:
     kind = "streamed chat" if stream else "chat"
-    config = site.loaded.config
-    params: dict[str, Any] = {"port": config.listen(model), "model": model, "stream": stream}
-    if config.proxy.tls:
-        params["certificate"] = config.proxy.tls.certificate
+    params = {"model": model, "stream": stream, **_port(site, model)}
     try:
         answer = site.boxes[box].call("verify.chat", params, timeout=120)
     except BoxError as error:

@@ -59,9 +59,10 @@ def chat(call: Call) -> dict[str, Any]:
 
 
 def embed(call: Call) -> dict[str, Any]:
-    """{port, model, certificate, timeout} → {status, events, seconds, error}; `events` counts the vectors or scores that came.
+    """{port, model, certificate, timeout} → {status, events, seconds, error}.
 
-    A model that only orders texts by a question refuses to embed and is asked for that.
+    `events` counts the vectors or scores that came. A model that only orders texts by a question refuses to embed and
+    is asked for that.
     """
     import httpx
 
