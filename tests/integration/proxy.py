@@ -22,7 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from floor.box import paths
+from floor.box import clients, paths
 from floor.box.document import Document
 from floor.box.nginx_test import moved
 from floor.box.secrets import texts
@@ -83,18 +83,25 @@ class Proxy:
     """
 
     def __init__(
-        self, config: Config | str, *, addresses: Mapping[str, str | None] | None = None, ipv6: bool = False
+        self,
+        config: Config | str,
+        *,
+        addresses: Mapping[str, str | None] | None = None,
+        ipv6: bool = False,
+        rotating: bool = False,
     ) -> None:
         self.config = parse(config) if isinstance(config, str) else config
         self.box = self.config.proxy.boxes[0]
         hosts = {name: box.host for name, box in self.config.boxes.items()} | dict(addresses or {})
-        facts = {name: BoxFacts(address, ipv6) for name, address in hosts.items()}
+        facts = {name: BoxFacts(address, ipv6, rotating=rotating) for name, address in hosts.items()}
         self.state: BoxState = build(self.config, "replicas", facts, "test")[self.box]
         self.files = {f.path: f.text for f in self.state.files if Path(f.path).is_relative_to(paths.NGINX)}
         self.settings = settings.read(Document.parse(self._text(paths.POOL_SETTINGS), "pool.json"), "pool.json")
         # A short name that nginx's workers, which run as another user, may enter.
         self.root = Path(tempfile.mkdtemp(prefix="fl-", dir="/tmp"))
         self.root.chmod(0o755)
+        self.clients: dict[str, list[str]] = {}  # their keys, where floor.yaml names any
+        self.following: dict[str, str] = {}  # the keys that follow the present ones
         self._process: subprocess.Popen[bytes] | None = None
         self._journal: socket.socket | None = None
         self._lines: list[dict[str, Any]] = []
@@ -114,7 +121,7 @@ class Proxy:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port()}"
+        return f"{'https' if self.config.proxy.tls else 'http'}://127.0.0.1:{self.port()}"
 
     def place(self, path: Path | str) -> Path:
         """Where a box's path lies here."""
@@ -122,7 +129,8 @@ class Proxy:
 
     def write(self, within: Collection[str] | None = None) -> None:
         """Write all files; `within` are the members, everybody by default."""
-        keys = {str(path): text for path, text in texts(KEY, "the-status-key").items()}
+        every = {**texts(KEY, "the-status-key", self.following), **clients.texts(self.clients)}
+        keys = {str(path): text for path, text in every.items() if text is not None}
         for path, text in {**keys, **self.files}.items():
             self._put(path, text)
         self._members(self.backends if within is None else within)
@@ -136,8 +144,9 @@ class Proxy:
         temporary.write_text(text)
         temporary.replace(place)
 
-    def _members(self, within: Collection[str]) -> None:
-        self._put(str(paths.MEMBERS), members.text(self.settings.pools, set(within), str(paths.EMPTY_SOCKET)))
+    def _members(self, within: Collection[str], following: Collection[str] = ()) -> None:
+        text = members.text(self.settings.pools, set(within), str(paths.EMPTY_SOCKET), set(following))
+        self._put(str(paths.MEMBERS), text)
 
     def command(self, *words: str) -> list[str]:
         """The command line of the unit, with the places of this folder."""
@@ -170,9 +179,12 @@ class Proxy:
             assert time.monotonic() < deadline, f"waited {timeout} s for {what}; nginx said: {self.errors()}"
             time.sleep(0.01)
 
-    def members(self, within: Collection[str]) -> None:
-        """Change the members and reload, as floor-pool does; returns when no old worker takes requests any more."""
-        self._members(within)
+    def members(self, within: Collection[str], following: Collection[str] = ()) -> None:
+        """Change the members and reload, as floor-pool does; returns when no old worker takes requests any more.
+
+        `following` are those that take the next engine key.
+        """
+        self._members(within, following)
         self.reload()
 
     def reload(self) -> None:
