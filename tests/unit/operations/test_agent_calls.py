@@ -20,7 +20,14 @@ from floor.operations import checks, drain, key, logs, removal
 from floor.operations.status import status
 from tests.simulated.situation import THREE_BOXES, Situation
 
-ELSEWHERE = {"pool.direct", "release.install", "logs", "launch.check", "launch.trial", "operation.renew"}  # have their own
+ELSEWHERE = {
+    "pool.direct",
+    "release.install",
+    "logs",
+    "launch.check",
+    "launch.trial",
+    "operation.renew",
+}  # have their own
 ELSEWHERE |= {f"fetch.{verb}" for verb in CALLS["fetch"]}
 ELSEWHERE |= {f"foreign.{verb}" for verb in CALLS["foreign"]}
 
