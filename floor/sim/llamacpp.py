@@ -64,7 +64,23 @@ _always = {
     "/v1/rerank": Route(("POST",), _no_rerank),
 }
 _chat, _completion = Route(("POST",), generate.by(CHAT)), Route(("POST",), generate.by(COMPLETION))
-_embed = Route(("POST",), embedding.by(embedding.plain, known=lambda _name, _served: True))
+_vectors = embedding.by(embedding.plain, known=lambda _name, _served: True)
+
+
+async def _embeds(sim: Simulator, exchange: Exchange, body: bytes, entry: Entry) -> None:
+    try:
+        await _vectors(sim, exchange, body, entry)
+    except Refusal as found:
+        if found.error.get("param") != "input_tokens":
+            raise
+        count = count_tokens(str(exchange.json(body).get("input")))
+        message = (
+            f"input ({count} tokens) is too large to process. increase the physical batch size (current batch size: "
+        )
+        raise refusal(500, f"{message}{sim.settings.max_model_len})") from None
+
+
+_embed = Route(("POST",), _embeds)
 GENERATES = {
     **_always,
     **dict.fromkeys(("/chat/completions", "/v1/chat/completions"), _chat),

@@ -162,6 +162,9 @@ def test_a_stop_cuts_what_runs(llama: SimulatedEngine) -> None:
 def test_embeddings() -> None:
     with SimulatedEngine("gemma", dialect="llamacpp", args=["--embeddings"]) as engine:
         answer = httpx.post(engine.url + "/v1/embeddings", json={"model": "gemma", "input": ["one", "two"]})
+        assert shape(answer.json()) == shape(json.loads(alike(answer, "embeddings.txt")))
+        long = httpx.post(engine.url + "/v1/embeddings", json={"input": "x" * 99_999})
+        assert (long.status_code, long.json()["error"]["type"]) == (500, "server_error")
         assert [len(entry["embedding"]) for entry in answer.json()["data"]] == [8, 8]
         assert answer.json()["usage"]["prompt_tokens"] > 0
         load = llamacpp.load(httpx.get(engine.url + "/metrics").content)

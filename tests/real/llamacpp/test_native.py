@@ -39,6 +39,7 @@ models:
     env: {{LD_LIBRARY_PATH: {LIBRARIES}}}
     replicas: [{names}]
 proxy: {{boxes: [{names}], listen: 8080}}
+health: {{stall: 60}}
 """
 
 
