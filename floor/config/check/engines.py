@@ -19,13 +19,13 @@ def check(config: Config) -> Iterator[Problem]:
     told: set[tuple[object, ...]] = set()
     for placed in parts.copies(config):
         if placed.box.managed and placed.resolved.engine in _TITLES:
-            for problem in _copy(placed):
+            for problem in _copy(placed, config.proxy.direct):
                 if problem.path not in told:
                     yield problem
                 told.add(problem.path)
 
 
-def _copy(placed: parts.Placed) -> Iterator[Problem]:
+def _copy(placed: parts.Placed, direct: str) -> Iterator[Problem]:
     copy, title = placed.resolved, _TITLES[placed.resolved.engine]
     for key in _SHARES:
         if getattr(copy, key) is not None:
@@ -37,11 +37,19 @@ def _copy(placed: parts.Placed) -> Iterator[Problem]:
     if copy.engine == "llamacpp":
         yield from _llamacpp(placed)
     else:
-        write = (
-            "a firewall before its port: Ollama asks nobody for a key, and who reaches its port can pull and delete "
-            "models (floor deploy closes it to all but the proxies, unless proxy.direct says warn)"
-        )
-        yield Problem(placed.where("engine"), write, warning=True)
+        yield _keyless(placed, direct)
+
+
+def _keyless(placed: parts.Placed, direct: str) -> Problem:
+    """Ollama asks nobody for a key; only the firewall stands before it, and `direct: warn` opens that."""
+    if direct == "warn":
+        write = "deny: Ollama asks nobody for a key, so whoever reaches the box can use, pull and delete its models"
+        return Problem(("proxy", "direct"), write, warning=True)
+    write = (
+        "llamacpp or vllm where that is not enough: Ollama asks nobody for a key, and only floor's firewall keeps "
+        "others from using, pulling and deleting its models"
+    )
+    return Problem(placed.where("engine"), write, warning=True)
 
 
 def _llamacpp(placed: parts.Placed) -> Iterator[Problem]:
