@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -16,12 +16,14 @@ from floor.box.drains import Drain
 from floor.desired import firewall
 from floor.desired.state import Launch
 from floor.errors import BoxError
+from tests.simulated.calls import Calls
 from tests.simulated.keyring import Keyring
 from tests.simulated.others import Other
 from tests.simulated.pools import Pools, settings
 from tests.simulated.world import FREE_SECONDS, LOAD_SECONDS, STOP_SECONDS, World
 
 UNITS = "/etc/systemd/system/"
+answering: Callable[[SimulatedBox], Calls] = lambda box: Calls(box)  # noqa: E731 # who answers for a new box
 FACTS = {
     "nginx": "1.22.1",
     "docker": "20.10",
@@ -86,8 +88,6 @@ class SimulatedBox:
     """One box. It is a Transport: `call` answers as the agent would."""
 
     def __init__(self, world: World, name: str) -> None:
-        from tests.simulated.calls import Calls
-
         self.world, self.name, self.up, self.off = world, name, True, False
         self.back_at: float | None = None
         self.refuses: BoxError | None = None  # reached, but its agent cannot be asked
@@ -127,7 +127,7 @@ class SimulatedBox:
         self.direct: list[dict[str, Any]] = []  # who went past the proxy
         self.firewalls: list[dict[str, Any]] = []  # other people's
         self.pools = Pools(self)
-        self.calls = Calls(self)
+        self.calls = answering(self)
         world.boxes[name] = self
 
     # what the tests do to it
