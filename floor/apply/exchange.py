@@ -19,12 +19,17 @@ MARKER = "@floor "  # what an answer line begins with: a login shell may print b
 AGENT = (str(paths.PYTHON), "-I", "-m", "floor.agent")
 SUDO = ("sudo", "-n", *AGENT)  # exactly what the sudoers file allows, word by word
 AT_ONCE = 8  # calls of one box at the same time; sshd takes ten sessions on one connection (MaxSessions)
+_UNDER_WAY: set[subprocess.Popen[bytes]] = set()
 PATIENCE = 1.0  # seconds for a process to end by itself, then after each stronger word
 OUTPUT = 500  # characters of what a box printed that an error repeats
 
 
 class UnreachableError(BoxError):
     """The box did not answer: no way there, or lost on the way. It may work later; nothing is known about it now."""
+
+
+class NotInstalledError(BoxError):
+    """The box was reached, and floor is not on it."""
 
 
 class Transport:
@@ -63,6 +68,7 @@ class Transport:
         with self._room, tempfile.TemporaryFile() as errors:
             # Not a pipe: an ssh that stays as a master holds the error output open long after the call is over.
             process = self._start(errors)
+            _UNDER_WAY.add(process)
             try:
                 out, _ = process.communicate(sent, timeout=timeout)
             except subprocess.TimeoutExpired:
@@ -70,6 +76,7 @@ class Transport:
                     f"{self.box}: no answer to `{name}` within {timeout:g} s; is the box up and not overloaded?"
                 ) from None
             finally:
+                _UNDER_WAY.discard(process)
                 _end(process)
             errors.seek(0)
             said = errors.read().decode(errors="replace")
@@ -127,6 +134,12 @@ class Transport:
         if "error" in answer:
             raise failure(self.box, answer["error"])
         return answer["ok"]
+
+
+def give_up() -> None:
+    """End every call that is under way in this process; each of them fails as one to a box that is out of reach."""
+    for process in list(_UNDER_WAY):
+        process.kill()
 
 
 def request(name: str, params: Mapping[str, Any] | None) -> bytes:

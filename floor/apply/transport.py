@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from floor.apply.exchange import Transport, UnreachableError
+from floor.apply.exchange import NotInstalledError, Transport, UnreachableError, give_up
 from floor.apply.local import LocalTransport
 from floor.apply.ssh import SshTransport
 from floor.config.model import Config
 
-__all__ = ["LOCAL", "LocalTransport", "SshTransport", "Transport", "UnreachableError", "connect", "open_to"]
+__all__ = [
+    "LOCAL",
+    "LocalTransport",
+    "NotInstalledError",
+    "SshTransport",
+    "Transport",
+    "UnreachableError",
+    "connect",
+    "give_up",
+    "open_to",
+]
 
 LOCAL = "local"  # the destination that means this very machine
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floor.apply.exchange import UnreachableError
+from floor.apply.exchange import NotInstalledError, UnreachableError
 from floor.errors import BoxError
 
 LAST = 3  # lines of what was printed that an error repeats
@@ -78,7 +78,7 @@ def beyond_ssh(box: str, code: int, said: str) -> BoxError:
     elif "No module named" in said:
         found = f"its floor is damaged ({last(said)}); {setup}"
     elif "command not found" in said or "No such file" in said or "not found" in said:
-        found = f"floor is not installed there; {setup}"
+        return NotInstalledError(f"{box}: floor is not installed there; {setup}")
     elif code in (137, -9):
         found = "the agent there was killed; is the box out of memory (journalctl -k)?"
     else:

@@ -55,13 +55,14 @@ class Change:
         One that did not answer at the beginning holds no epoch: it is not asked any more. One that does not answer now
         may be back in a moment.
         """
-        started = self.site.clock()
+        since = None
         while True:
             aim = self._observe(boxes)
             lost = [why for box, why in aim.absent.items() if box in boxes]
             if not lost:
                 break
-            if self.site.clock() - started > LOST_SECONDS:
+            since = self.site.clock() if since is None else since
+            if self.site.clock() - since > LOST_SECONDS:
                 raise BoxError("lost in the middle: " + "\n".join(lost) + "\nrun the same command again")
             self.progress(f"  {', '.join(lost)}; trying again")
             self.site.sleep(LOST_POLL)

@@ -99,9 +99,10 @@ class Execution:
     def _call(self, step: Step, params: Any) -> Any:
         """One call; a box that is out of reach for a moment is asked again: every call may be repeated.
 
-        One that goes down or comes up may refuse a connection in any words.
+        One that goes down or comes up may refuse a connection in any words. It is asked once more at least: this
+        process may have slept since it asked, and then the box tells who has it now.
         """
-        started, patience = self.site.clock(), step.away or LOST_SECONDS
+        since, patience = self.site.clock() if step.away else None, step.away or LOST_SECONDS
         while True:
             if self.lease.lost.is_set():
                 raise BusyError(f"{self.lease.reason}; nothing more was done from here")
@@ -110,7 +111,8 @@ class Execution:
             except BoxError as error:
                 if not (step.away or isinstance(error, UnreachableError)):
                     raise
-                if self.site.clock() - started > patience:
+                since = self.site.clock() if since is None else since
+                if self.site.clock() - since > patience:
                     what = f"lost in the middle of `{step.text}`"
                     if step.away:
                         what = f"{step.box} did not come back within {patience / 60:.0f} min, the rest stays as it was"

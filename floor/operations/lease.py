@@ -15,6 +15,7 @@ from floor.plan.seen import OperationSeen, Seen
 
 SECONDS = 90.0
 RENEW_EVERY = 20.0
+HURRIED = 3.0  # seconds that a box has to be given back after Ctrl-C: its hold lapses by itself
 PATIENCE = 5.0  # seconds that the end of an operation waits for a renewal that is under way
 
 
@@ -96,9 +97,11 @@ class Lease:
         self.lost.set()
 
     def _release(self) -> None:
+        patience = HURRIED if self.state == "interrupted" else 30.0
+
         def release(_box: str, transport: Transport) -> None:
             try:
-                transport.call("operation.release", {"epoch": self.epoch, "state": self.state})
+                transport.call("operation.release", {"epoch": self.epoch, "state": self.state}, timeout=patience)
             except (RefusedError, BusyError) as error:
                 self._lose(str(error))  # taken over meanwhile: the record is no longer ours to end
 

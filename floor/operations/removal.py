@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from floor.apply import setup
+from floor.apply.transport import NotInstalledError
 from floor.config.model import Config
 from floor.errors import BoxError, RefusedError, UsageError
 from floor.operations.change import Change
@@ -45,6 +46,9 @@ def remove(
     not given; UsageError for a box that floor does not manage; as `Change.run` and `setup.remove` do.
     """
     target = destination(site.loaded.config, box)
+    if _bare(site, box):
+        say(f"{box}: floor is not installed there: nothing has to be drained first")
+        return take_off(box, target, yes=yes, purge=purge, say=say, ask=ask)
     change = Change("remove", site, None, lambda aim: plan_removal(aim, box), say, progress, box, force)
     aim, plan, why = _look(change, box)
     if why and not force:
@@ -62,6 +66,17 @@ def remove(
     if plan:
         change.run(aim, plan)
     return take_off(box, target, yes=True, purge=purge, say=say, ask=ask)
+
+
+def _bare(site: Site, box: str) -> bool:
+    """Whether floor is not on a box: it was removed, or it never was there."""
+    try:
+        site.boxes[box].call("observe", {})
+    except NotInstalledError:
+        return True
+    except BoxError:
+        return False  # looked at again, and told, by what follows
+    return False
 
 
 def _look(change: Change, box: str) -> tuple[Aim | None, Plan, str]:

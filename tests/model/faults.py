@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from floor.apply.transport import UnreachableError
 from tests.model.commands import Command
-from tests.simulated.situation import ASLEEP, CALLER, Situation
-from tests.simulated.world import KEEPER
+from tests.simulated.situation import Situation, asleep
 
 Fault = Callable[[Situation, str], None]
 LEASE = 100.0  # seconds after which a lease has lapsed for certain
+LONGEST = 400.0  # and one of an operation that has rebooted the box
 
 
 def killed(situation: Situation, _box: str) -> None:
@@ -50,24 +49,10 @@ def overtaken(by: Command, edit: Callable[[Situation], None]) -> Fault:
         other = situation.other = Situation(situation.world, situation.text)
         edit(other)
         with asleep(situation):
-            situation.world.sleep(LEASE, 10)
+            situation.world.sleep(LONGEST, 10)
             code = by(other)
             if code:
                 situation.world.wrong.append(f"the other command ended with {code}: {other.said[-1:]}")
         situation.caller.stale = True
 
     return fault
-
-
-@contextmanager
-def asleep(situation: Situation) -> Iterator[None]:
-    """The process of the situation does nothing meanwhile, and is there all the same."""
-    pid, renew, at = CALLER["pid"], KEEPER.renew, KEEPER.at
-    KEEPER.renew = None
-    ASLEEP.add(pid)
-    try:
-        yield
-    finally:
-        ASLEEP.discard(pid)
-        CALLER["pid"] = pid
-        KEEPER.renew, KEEPER.at = renew, at

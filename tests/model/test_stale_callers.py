@@ -29,7 +29,7 @@ def _as_it_is(_situation: Situation) -> None:
 
 
 def _edited(situation: Situation) -> None:
-    situation.edit("utilization: 0.4", "utilization: 0.5")
+    situation.edit("vllm:v", "vllm:w")
 
 
 @pytest.mark.parametrize("story", LEASED)

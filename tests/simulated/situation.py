@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -173,6 +174,20 @@ class Situation:
 def dead(by: Mapping[str, object]) -> bool:
     """What `floor.operations.caller.dead` tells: a process of this user that is neither this one nor asleep."""
     return by["user"] == CALLER["user"] and by["pid"] != CALLER["pid"] and by["pid"] not in ASLEEP
+
+
+@contextmanager
+def asleep(_situation: Situation) -> Iterator[None]:
+    """The process of the situation does nothing meanwhile, and is there all the same."""
+    pid, renew, at = CALLER["pid"], KEEPER.renew, KEEPER.at
+    KEEPER.renew = None
+    ASLEEP.add(pid)
+    try:
+        yield
+    finally:
+        ASLEEP.discard(pid)
+        CALLER["pid"] = pid
+        KEEPER.renew, KEEPER.at = renew, at
 
 
 class KeptLease(lease.Lease):

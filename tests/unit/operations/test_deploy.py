@@ -191,3 +191,12 @@ def test_one_box_is_refused_until_the_outage_is_accepted(situation: Situation) -
     assert situation.starts("spark-a") == 1
     assert situation.deploy(force=True)
     assert situation.starts("spark-a") == 2
+
+
+def test_a_file_that_says_the_same_as_the_later_one_is_no_older_file(deployed: Situation) -> None:
+    """It was deployed, then one with another comment, and now it is given again."""
+    first = deployed.text
+    deployed.text = f"# another comment\n{first}"
+    assert deployed.deploy_all().changed
+    deployed.text = first
+    assert deployed.deploy_all().complete

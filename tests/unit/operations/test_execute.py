@@ -14,7 +14,7 @@ from floor.operations.change import Change
 from floor.operations.execute import Execution
 from floor.operations.together import in_threads
 from floor.plan.steps import Plan, Stage, Step, Until
-from tests.simulated.situation import Situation
+from tests.simulated.situation import Situation, asleep
 
 WARM = Until("active", 100.0, value="active", crashed=True)
 
@@ -184,3 +184,21 @@ def test_a_plan_that_never_ends_says_so(deployed: Situation) -> None:
     with pytest.raises(FloorError, match="done, and yet"):
         change.run(*change.look())
     assert len(turns) > 10
+
+
+def test_one_that_slept_asks_again_before_it_gives_up(deployed: Situation) -> None:
+    """Its call has had no answer for longer than it would wait: the box is there, and says who has it now."""
+    box = deployed.box("spark-a")
+    real, slept = box.call, []
+
+    def call(name: str, *given: Any, **named: Any) -> Any:
+        if name == "unit.wait" and not slept:
+            slept.append(name)
+            with asleep(deployed):
+                deployed.world.sleep(120)
+            raise UnreachableError("spark-a: no answer to `unit.wait` within 60 s")
+        return real(name, *given, **named)
+
+    box.call = call  # type: ignore[method-assign]
+    with pytest.raises(BusyError, match="epoch 2 has lost this box: its lease ran out"):
+        deployed.restart()

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from floor.apply.transport import NotInstalledError
 from floor.errors import BoxError, RefusedError, UsageError
 from floor.operations import removal
 from tests.simulated.situation import ONE_BOX, THREE_BOXES, Situation
@@ -114,3 +115,12 @@ def test_only_boxes_that_floor_manages(situation: Situation, box: str, told: str
 def test_where_a_box_is_reached(situation: Situation) -> None:
     situation.edit("{host: 192.0.2.11}", "{host: 192.0.2.11, ssh: ops@spark-a.lan}")
     assert removal.destination(situation.site().loaded.config, "spark-a") == "ops@spark-a.lan"
+
+
+def test_one_that_floor_was_removed_from_already_needs_no_force(deployed: Situation) -> None:
+    """What it keeps may still have to go (--purge)."""
+    deployed.box("spark-b").refuses = NotInstalledError(
+        "spark-b: floor is not installed there; run `floor setup spark-b`"
+    )
+    assert remove(deployed, "spark-b") == [("spark-b", "spark-b")]
+    assert deployed.said[-1] == "spark-b: floor is not installed there: nothing has to be drained first"
