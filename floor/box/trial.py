@@ -33,7 +33,9 @@ def run(
     free = memory.read(root).available
     if free is not None and free < most + SLACK:
         return _ended(skipped=f"only {free / (1 << 30):.1f} GiB of memory are free")
-    words = list(argv) if container else [*_bounded(env, user, most, seconds), "--", *argv]
+    # systemd puts variables in the place of `$NAME` in what it starts (systemd.service(5)); `$$` is a dollar sign
+    plain = [word.replace("$", "$$") for word in argv]
+    words = list(argv) if container else [*_bounded(env, user, most, seconds), "--", *plain]
     try:
         result = run(words)
     except FloorError:

@@ -24,7 +24,7 @@ def meminfo(root: Path) -> Path:
 
 def tried(root: Path, run: Any, *, container: str | None = None, most: int = 3 * GIB) -> dict[str, Any]:
     return trial.run(
-        ["/p", "-c", "x y"], {"A": "b c"}, user="floor", container=container, most=most, seconds=9, root=root, run=run
+        ["/p", "-c", "x $y"], {"A": "b c"}, user="floor", container=container, most=most, seconds=9, root=root, run=run
     )
 
 
@@ -34,7 +34,7 @@ def test_a_program_runs_as_its_user_in_a_unit_of_its_own(meminfo: Path, programs
     (argv,) = programs.ran
     assert argv[:5] == ["systemd-run", "--quiet", "--wait", "--pipe", "--collect"]
     assert {"--property=User=floor", f"--property=MemoryMax={3 * GIB}", "--property=RuntimeMaxSec=9"} <= set(argv)
-    assert argv[-5:] == ["--setenv=A=b c", "--", "/p", "-c", "x y"]
+    assert argv[-5:] == ["--setenv=A=b c", "--", "/p", "-c", "x $$y"]
 
 
 def test_where_memory_is_short_nothing_is_started(meminfo: Path, programs: Programs) -> None:
