@@ -19,11 +19,20 @@ MEMORY = 3 << 30  # bytes that it may take; it is not tried where less than that
 SECONDS = 180  # that it may take; imports alone take most of a minute on a busy box
 PREFIX = "floor-trial-"
 _CACHE = "/tmp/floor-trial"  # noqa: S108 -- in the process's own /tmp, gone with it
-# The program `vllm` is a script: whatever interprets it has the build's libraries. No words of a config are in here.
-_BY_INTERPRETER = (
-    'p=$(command -v -- "$1") || { echo "there is no program $1" >&2; exit 127; }; s=$2; shift 2; '
-    'IFS= read -r l < "$p"; case "$l" in "#!"*python*) i=${l#"#!"};; *) i=python3;; esac; exec $i -c "$s" "$@"'
-)
+# The program `vllm` is a script: whatever interprets it has the build's libraries. pip writes a long path in another way,
+# behind /bin/sh. Another kind of program (a wrapper) is not tried. No words of a config are in here.
+_BY_INTERPRETER = r"""
+p=$(command -v -- "$1") || { echo "there is no program $1" >&2; exit 127; }
+s=$2; shift 2
+{ IFS= read -r l; IFS= read -r m; } < "$p"
+case "$l" in
+  "#!"*python*) i=${l#"#!"}; exec $i -c "$s" "$@";;
+esac
+case "$m" in
+  "'''exec' "*python*) i=${m#"'''exec' "}; i=${i%%' "$0"'*}; i=${i#\"}; i=${i%\"}; exec "$i" -c "$s" "$@";;
+esac
+echo '@floor {"unknown": "its program is no script of Python, so its next start was not tried"}'
+"""
 # vLLM's own main, with the command that would serve replaced: its parser and its checks of what was parsed.
 _VLLM = """
 import json, os, sys, warnings

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -126,3 +129,23 @@ def test_what_a_trial_means(engine: str, answer: dict[str, Any], gpu: bool, wron
 )
 def test_what_could_not_be_tried_is_no_fault(answer: dict[str, Any], said: str) -> None:
     assert verdict("vllm", answer, gpu=True) == ("", said)
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("#!{python}\nimport re\n", "['serve', '/models/x', '--port', '8000']"),
+        ("#!/usr/bin/env -S {python} -I\nimport re\n", "['serve', '/models/x', '--port', '8000']"),
+        ("#!/bin/sh\n'''exec' \"{python}\" \"$0\" \"$@\"\n' '''\n", "['serve', '/models/x', '--port', '8000']"),
+        ('#!/bin/bash\nexec /opt/vllm/bin/vllm "$@"\n', "its program is no script of Python"),
+    ],
+)
+def test_whatever_interprets_the_program_is_found(tmp_path: Path, program: str, said: str) -> None:
+    place = tmp_path / "vllm"
+    place.write_text(program.replace("{python}", sys.executable))
+    place.chmod(0o755)
+    found = trial("vllm", (str(place), *VLLM[1:]), {}, None, "x")
+    assert found is not None
+    argv = [*found.argv[:5], "import sys; print(sys.argv[1:])", *found.argv[6:]]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert said in done.stdout
