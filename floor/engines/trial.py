@@ -19,8 +19,8 @@ MEMORY = 3 << 30  # bytes that it may take; it is not tried where less than that
 SECONDS = 180  # that it may take; imports alone take most of a minute on a busy box
 PREFIX = "floor-trial-"
 _CACHE = "/tmp/floor-trial"  # noqa: S108 -- in the process's own /tmp, gone with it
-# The program `vllm` is a script: whatever interprets it has the build's libraries. pip writes a long path in another way,
-# behind /bin/sh. Another kind of program (a wrapper) is not tried. No words of a config are in here.
+# The program `vllm` is a script: whatever interprets it has the build's libraries. pip writes a long path in another
+# way, behind /bin/sh. Another kind of program (a wrapper) is not tried. No words of a config are in here.
 _BY_INTERPRETER = r"""
 p=$(command -v -- "$1") || { echo "there is no program $1" >&2; exit 127; }
 s=$2; shift 2
