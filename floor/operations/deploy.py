@@ -110,7 +110,7 @@ def deployment(
         return plan_deploy(aim, text)
 
     def problems(aim: Aim) -> list[str]:
-        found = [*preflight.problems(aim, met.held()), *tls.problems(aim), *met.problems(aim)]
+        found = [*preflight.problems(aim, met.held()), *tls.problems(aim), *met.problems(aim, force=force)]
         for seen in aim.proxies:
             if seen.facts.get("nginx"):  # where it is missing, that has been named already
                 found += nginx_refusals(site, aim.wanted[seen.box])

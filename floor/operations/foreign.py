@@ -13,7 +13,10 @@ from floor.plan.starters import ports
 from floor.plan.steps import Plan
 from floor.plan.takeover import hindered
 
-HOW = "`floor deploy --take-over` stops and disables what is not floor's, and `floor remove` brings it back"
+HOW = (
+    "`floor deploy --take-over` stops and disables what is not floor's, and `floor remove` brings it back; "
+    "--force leaves what only may start or stop engines"
+)
 
 
 @dataclass
@@ -42,11 +45,13 @@ class Meeting:
             notes += [f"in the way: {thing.line}" for met in self.met.values() for thing in met.things]
         return dataclasses.replace(plan, notes=(*plan.notes, *notes))
 
-    def problems(self, aim: Aim) -> list[str]:
-        """What keeps the plan from being carried out, a line each."""
+    def problems(self, aim: Aim, *, force: bool) -> list[str]:
+        """What keeps the plan from being carried out, a line each. With `force` what only may start or stop engines
+        does not: it has been told."""
         if self.take_over:
             return hindered(aim.foreign)
-        found = [thing.line for met in self.met.values() for thing in met.things]
+        every = [thing for met in self.met.values() for thing in met.things]
+        found = [thing.line for thing in every if thing.holds or not force]
         return [*found, HOW] if found else []
 
     def held(self) -> set[tuple[str, int]]:

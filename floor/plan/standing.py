@@ -38,6 +38,11 @@ class Foreign:
         return self.what or f"{self.kind} {self.name}"
 
     @property
+    def holds(self) -> bool:
+        """Whether it holds what floor needs itself; the others may start or stop something that does."""
+        return self.backend is not None or self.front
+
+    @property
     def thing(self) -> dict[str, Any]:
         """What the calls foreign.disable, foreign.stop and foreign.kill take."""
         return {"kind": self.kind, "name": self.name, "key": self.key}

@@ -19,7 +19,7 @@ def plan_starters(aim: Aim) -> list[Stage]:
     """Given the aim, return the stage that keeps others from starting or stopping engines, before any engine stops."""
     found = []
     for things in aim.foreign.values():
-        starters = [thing for thing in things if thing.backend is None and not thing.front]
+        starters = [thing for thing in things if not thing.holds]
         found.append([_stop(thing) if thing.running else _disable(thing) for thing in starters])
     return stage("keep others from starting and stopping engines", *found)
 

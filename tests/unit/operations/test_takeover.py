@@ -37,10 +37,20 @@ def test_what_is_in_the_way_is_told_and_nothing_is_changed(occupied: Situation) 
         "`docker restart vllm`; see `sed -n 3p /etc/cron.d/models`"
     ) in told
     assert told.endswith(
-        "`floor deploy --take-over` stops and disables what is not floor's, and `floor remove` brings it back"
+        "`floor deploy --take-over` stops and disables what is not floor's, and `floor remove` brings it back; "
+        "--force leaves what only may start or stop engines"
     )
     assert not occupied.box("spark-a").files
     assert all(one.running for box in BOXES for one in occupied.box(box).others)
+
+
+def test_with_force_what_only_may_start_engines_is_left(situation: Situation) -> None:
+    situation.site()
+    situation.box("spark-a").others = [Other("cron", "/etc/cron.d/models", port=None, engine=None, running=False)]
+    with pytest.raises(FloorError, match="may start or stop engines"):
+        situation.deploy_all()
+    assert situation.deploy_all(force=True).changed
+    assert situation.box("spark-a").others[0].enabled
 
 
 def test_a_dry_run_tells_it_too(occupied: Situation) -> None:
