@@ -73,7 +73,7 @@ def _lane(aim: Aim, copy: Wanted, *, last: bool, awaited: bool) -> list[Step]:
         return [*taken, *down, *files, *up, *back]
     if unit.active == "active":
         enable = [] if enabled else [Step(copy.box, "unit.enable", {"unit": unit.name}, f"enable {unit.name}")]
-        return [*files, *enable, *lanes.rejoin(aim, copy, awaited=awaited)]
+        return [*files, *enable, *lanes.rejoin(aim, copy, awaited=aim.proxies if awaited else ())]
     if unit.active == "activating" and unit.sub != "auto-restart" and not reload:
         return [*files, lanes.wait_warm(copy), *lanes.let_in(aim, copy)]
     why = "it dies and is restarted" if unit.sub == "auto-restart" else f"it is {unit.active}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from floor.box.drains import Drain
 from floor.plan import holders
@@ -85,16 +85,16 @@ def let_in(aim: Aim, copy: Copy) -> list[Step]:
     return steps
 
 
-def rejoin(aim: Aim, copy: Copy, *, awaited: bool) -> list[Step]:
+def rejoin(aim: Aim, copy: Copy, *, awaited: Collection[Seen]) -> list[Step]:
     """What a warm copy that is as wanted still needs to serve; nothing in most cases.
 
-    One that an operation or an absence holds out is let in. With `awaited` others are about to go: then the pools must
-    have it first, also where it only has to come back by itself.
+    One that an operation or an absence holds out is let in. The pools of the proxy boxes `awaited` must have it before
+    others go, also where it only has to come by itself, or where they are told of it just before.
     """
     drains = [drain for proxy in aim.proxies for drain in proxy.drained(copy.backend)]
     if any(drain.epoch is not None or _absence(drain, copy) for drain in drains):
         return let_in(aim, copy)
-    return [in_pool(proxy.box, copy, member=True) for proxy in aim.knows(copy) if awaited and _comes(proxy, copy)]
+    return [in_pool(proxy.box, copy, member=True) for proxy in awaited if _comes(proxy, copy)]
 
 
 def _absence(drain: Drain, copy: Copy) -> bool:

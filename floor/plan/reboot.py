@@ -83,7 +83,7 @@ def _after(aim: Aim, box: str, copies: list[Wanted], *, left: bool) -> list[Step
     for copy in copies:
         unit = aim.seen[box].unit(copy.unit)
         if unit.active == "active":
-            steps += lanes.rejoin(aim, copy, awaited=True)
+            steps += lanes.rejoin(aim, copy, awaited=aim.knows(copy))
         elif unit.enabled == "enabled":
             steps += [lanes.wait_warm(copy), *lanes.let_in(aim, copy)]
     return [*steps, *(_others(aim, box, now=True) if left else [])]

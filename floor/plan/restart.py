@@ -48,4 +48,4 @@ def _lane(aim: Aim, copy: Wanted, invocation: str, *, last: bool, awaited: bool)
         return [*out, *lanes.bring_down(copy, why), *up, *lanes.let_in(aim, copy)]
     if unit.active != "active":
         return [lanes.wait_warm(copy), *lanes.let_in(aim, copy)]
-    return lanes.rejoin(aim, copy, awaited=awaited)
+    return lanes.rejoin(aim, copy, awaited=aim.knows(copy) if awaited else ())
