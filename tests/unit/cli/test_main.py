@@ -166,3 +166,9 @@ def test_ctrl_c_before_anything_is_loaded(monkeypatch: pytest.MonkeyPatch, capsy
     monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
     assert run(["status"]) == 130
     assert capsys.readouterr().err == "interrupted; the same command goes on where this one stopped\n"
+
+
+def test_init_writes_one_file(floor: Floor) -> None:
+    done = floor("init", "a.yaml", "b.yaml")
+    assert done.code == 2
+    assert done.err == "error: found 2 files to write; name one, or add --adopt where these are machines\n"

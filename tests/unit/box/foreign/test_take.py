@@ -167,3 +167,11 @@ def test_a_broken_record_is_told(box: Box) -> None:
     (box.root / "var/lib/floor/taken-over.json").write_text("[")
     with pytest.raises(FloorError, match=r"taken-over\.json: cannot be read; look at it, put it right or move it away"):
         undo(box.root, box.run)
+
+
+def test_a_file_of_cron_that_is_a_link_is_left_to_a_person(box: Box) -> None:
+    place = box.root / "etc/cron.d/models"
+    place.rename(box.root / "elsewhere")
+    place.symlink_to(box.root / "elsewhere")
+    with pytest.raises(FloorError, match="/etc/cron.d/models: is a link; change the line by hand where it leads to"):
+        take.disable(CRON, box.root, box.run)
