@@ -46,11 +46,12 @@ class Faults:
 
 @dataclass
 class Hub:
-    """`files` by path, `gated` asks for TOKEN; `asked` are the requests as (path, range)."""
+    """`files` by path, `gated` asks for `token`; `asked` are the requests as (path, range)."""
 
     files: dict[str, bytes] = field(default_factory=made)
     repo: str = REPO
     gated: bool = False
+    token: str = TOKEN
     names: dict[str, str] = field(default_factory=lambda: {"main": REVISION, "v1.0": REVISION})
     faults: Faults = field(default_factory=Faults)
     asked: list[tuple[str, str]] = field(default_factory=list)
@@ -111,7 +112,7 @@ class Handler(BaseHTTPRequestHandler):
             return self._file(bucket[1])  # as a redirect to other storage: no token comes along
         if not (api or file):
             return self._error(404, "RepoNotFound") if "/resolve/" in path else self._error(401, "RepoNotFound")
-        if self.hub.gated and self.headers.get("Authorization") != f"Bearer {TOKEN}":
+        if self.hub.gated and self.headers.get("Authorization") != f"Bearer {self.hub.token}":
             return self._error(401, "GatedRepo")
         revision = (api or file)[2]  # type: ignore[index]
         if self.hub.names.get(revision, revision) != REVISION:
