@@ -176,6 +176,7 @@ def real(tmp_path: Path, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     """Both boxes without any weights; tasks are processes, which can be killed."""
     place = _place(tmp_path, hub, monkeypatch)
     place.processes = True
+    monkeypatch.setattr("floor.operations.fetch_tasks.POLL", 0.1)
     yield place
     place.kill()
     while STARTED:
