@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -109,3 +110,68 @@ def test_what_an_older_floor_did_not_make_is_added_and_the_rest_is_not_touched(r
 def test_without_keys_nothing_is_made_from_them(root: Path, me: str) -> None:
     secrets.complete(root, me)
     assert not (root / "etc/floor/secrets").exists()
+
+
+def files(root: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in (root / "etc/floor/secrets").iterdir()}
+
+
+def test_a_key_that_follows_is_what_engines_start_with_and_nginx_does_not_know_it_yet(
+    root: Path, me: str, made: Iterator[str]
+) -> None:
+    secrets.ensure(root, lambda _size: next(made), me)
+    before = secrets.fingerprint(secrets.read(root))
+    keys = secrets.begin("engine", root, lambda _size: next(made), me)
+    assert keys["next"] == {"engine": "x" * 43}
+    assert secrets.begin("engine", root, lambda _size: next(made), me) == keys, "it is made once"
+    found = files(root)
+    assert found["engine.key"] == f"{ENGINE}\n"
+    assert found["engine.next"] == f"{'x' * 43}\n"
+    assert found["engine.env"] == f"VLLM_API_KEY={'x' * 43}\n"
+    assert ENGINE in found["engine-key.conf"]
+    assert "x" * 43 in found["engine-key-next.conf"]
+    assert secrets.starting(root) == "x" * 43
+    assert secrets.accepted("engine", root) == [ENGINE, "x" * 43]
+    assert secrets.accepted("status", root) == [STATUS]
+    assert secrets.fingerprint(secrets.read(root)) != before
+
+
+def test_what_follows_becomes_the_only_one(root: Path, me: str, made: Iterator[str]) -> None:
+    secrets.ensure(root, lambda _size: next(made), me)
+    secrets.begin("status", root, lambda _size: next(made), me)
+    secrets.begin("engine", root, lambda _size: next(made), me)
+    keys = secrets.promote(root, me)
+    assert keys == {"engine": "y" * 43, "status": "x" * 43, "next": {}}
+    assert secrets.promote(root, me) == keys
+    assert secrets.read(root) == keys
+    assert not [name for name in files(root) if name.endswith(".next")]
+    assert not [text for text in files(root).values() if ENGINE in text or STATUS in text]
+    assert secrets.starting(root) == "y" * 43
+
+
+def test_without_keys_nothing_can_follow_or_start(root: Path, me: str) -> None:
+    assert secrets.starting(root) is None
+    assert secrets.told(root) is None
+    with pytest.raises(FloorError, match="this box has no keys; run floor deploy"):
+        secrets.promote(root, me)
+    with pytest.raises(UsageError, match="key 'alice': must be engine or status"):
+        secrets.begin("alice", root, owner=me)
+
+
+def test_others_are_told_digests_and_whether_a_file_is_missing(root: Path, me: str) -> None:
+    secrets.put(ENGINE, STATUS, root, me)
+    told = secrets.told(root)
+    assert told == {"engine": secrets.digest(ENGINE), "status": secrets.digest(STATUS), "next": {}, "complete": True}
+    (root / "etc/floor/secrets/keys.env").unlink()
+    assert secrets.told(root) == {**told, "complete": False}
+
+
+def test_a_file_that_is_right_keeps_its_time(root: Path, me: str) -> None:
+    """The age of engine.env tells which key an engine of an older floor was started with."""
+    secrets.put(ENGINE, STATUS, root, me)
+    place = root / "etc/floor/secrets/engine.env"
+    os.utime(place, (1000, 1000))
+    (root / "etc/floor/secrets/keys.env").unlink()
+    secrets.ensure(root, owner=me)
+    assert place.stat().st_mtime == 1000
+    assert (root / "etc/floor/secrets/keys.env").exists()
