@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
+from floor.desired import routes
 from tests.lab.deployment import UNIT, chat, invocations, pool, set_up, until, written
 from tests.lab.floor import Floor
 from tests.lab.sites import proxy
 from tests.load.running import Running
 from tests.real.sites import MAX_REQUESTS
+
+ROUTES = Path(__file__).parents[1] / "cases/vllm/routes.txt"  # of vLLM 0.32
 
 
 def from_bare_boxes_to_a_streamed_answer(floor: Floor) -> None:
@@ -60,15 +64,22 @@ def a_killed_engine_comes_back(floor: Floor) -> None:
 
 
 def only_the_inference_api_passes(floor: Floor) -> None:
-    """Real vLLM's other routes do not answer through the proxy; its own port asks for a key."""
+    """Every path that real vLLM has, tried through the proxy; its own port is closed to all but boxes."""
     lab = floor.lab
-    for path in ("/metrics", "/version", "/load", "/ping", "/tokenize", "/invocations", "/health"):
-        told = lab.client.run(
-            ["curl", "-s", "-m", "10", "-o", "/dev/null", "-w", "%{http_code}", f"{proxy(lab)}{path}"]
-        )
-        assert told.stdout == "404", path
+    passed = {}
+    for line in ROUTES.read_text().splitlines():
+        methods, path = line.split(" ")
+        for method in methods.split(","):
+            url = f"{proxy(lab)}{path.replace('{response_id}', 'resp_0a1b')}"
+            words = ["curl", "-s", "-m", "20", "-X", method, "-H", "Content-Type: application/json", "-d", "{}", url]
+            passed[method, path] = "There is no such path here" not in lab.client.run(words).stdout
+    allowed = {(route.method, route.path) for route in routes.ROUTES}
+    allowed |= {(one.method, f"{one.before}{{response_id}}{one.after}") for one in routes.PATTERNS}
+    assert {route for route, through in passed.items() if through} == allowed & set(passed)
     engine = f"http://{lab.boxes['boxa'].address}:8000/v1/models"
-    assert lab.client.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", engine]).stdout == "401"
+    asked = ["curl", "-s", "-m", "3", "-o", "/dev/null", "-w", "%{http_code}", engine]
+    assert lab.client.run(asked, check=False).stdout == "000"
+    assert lab.boxes["boxb"].run(asked).stdout == "401"
     listed = lab.client.run(["curl", "-s", "-w", "%{http_code}", f"{proxy(lab)}/v1/models"]).stdout
     assert listed.endswith("200")
     assert '"flagship"' in listed
