@@ -173,5 +173,5 @@ def test_a_file_of_cron_that_is_a_link_is_left_to_a_person(box: Box) -> None:
     place = box.root / "etc/cron.d/models"
     place.rename(box.root / "elsewhere")
     place.symlink_to(box.root / "elsewhere")
-    with pytest.raises(FloorError, match="/etc/cron.d/models: is a link; change the line by hand where it leads to"):
+    with pytest.raises(FloorError, match=r"/etc/cron\.d/models: is a link; change the line by hand where it leads to"):
         take.disable(CRON, box.root, box.run)
