@@ -47,6 +47,8 @@ def _box(answer: Any) -> dict[str, Any]:
         },
         "firewall": answer.get("firewall"),
         "tls": answer.get("tls"),
+        "replacing": sorted((answer.get("keys") or {}).get("next") or ()),
+        "clients": {name: len(keys) for name, keys in (answer.get("clients") or {}).items()},
     }
 
 

@@ -23,6 +23,7 @@ def warnings(config: Config, boxes: Mapping[str, Told], backends: Sequence[Told]
         for entry in backends
         if entry["unit"] in ("inactive", "failed") and entry["left"]
     ]
+    found += _keys(boxes)
     for model in config.models:
         copies = [entry for entry in backends if entry["model"] == model]
         members = [entry for entry in copies if any(entry["member"].values())]
@@ -41,6 +42,17 @@ def _box(config: Config, name: str, box: Told) -> list[str]:
     if name in config.proxy.boxes and pool and pool["active"] != "active":
         found.append(f"{name}: floor-pool is {pool['active']}: what its pool says is old, and nobody changes it")
     return [*found, *_firewall(config, name, box), *_certificate(config, name, box)]
+
+
+def _keys(boxes: Mapping[str, Told]) -> list[str]:
+    """Keys that are being replaced, which is to come to an end."""
+    kinds = sorted({kind for box in boxes.values() for kind in box.get("replacing") or ()})
+    found = [f"the {kind} key is being replaced; run floor deploy to finish it" for kind in kinds]
+    twice = {name for box in boxes.values() for name, keys in (box.get("clients") or {}).items() if keys > 1}
+    return [
+        *found,
+        *(f"{name} has an old key beside its new one; end it by floor key retire {name}" for name in sorted(twice)),
+    ]
 
 
 def _certificate(config: Config, name: str, box: Told) -> list[str]:

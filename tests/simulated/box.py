@@ -124,6 +124,7 @@ class SimulatedBox:
         self.address = ""  # the literal of its host
         self.rules: str | None = None  # of the firewall, as they are loaded
         self.nftables = True
+        self.tls: dict[str, Any] = {}  # what is seen of the certificate, where it is asked for
         self.direct: list[dict[str, Any]] = []  # who went past the proxy
         self.firewalls: list[dict[str, Any]] = []  # other people's
         self.pools = Pools(self)

@@ -47,6 +47,7 @@ def observe(box: SimulatedBox, params: dict[str, Any]) -> dict[str, Any]:
             "direct": box.direct,
         },
         "firewalls": box.firewalls,
+        "tls": box.tls if params.get("tls") else None,
     }
 
 

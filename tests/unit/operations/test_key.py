@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from floor.errors import RefusedError, UsageError
+from floor.errors import FloorError, RefusedError, UsageError
 from floor.operations import key
 from floor.operations.outcome import Outcome
+from floor.operations.status import status
 from tests.simulated.situation import THREE_BOXES, Situation
 
 BOTH = {"flagship@spark-a", "flagship@spark-b"}
@@ -187,6 +190,69 @@ def test_a_clients_old_key_is_valid_until_it_is_retired(deployed: Situation) -> 
     assert clients(deployed)["alice"] == clients(deployed, "spark-b")["alice"] == [new[0]]
     assert not retire(deployed, "alice").changed
     assert not deployed.deploy()
+
+
+def test_status_reminds_of_what_is_to_come_to_an_end(deployed: Situation) -> None:
+    with_clients(deployed)
+    assert status(deployed.site())["warnings"] == []
+    rotate(deployed, "alice")
+    told = "alice has an old key beside its new one; end it by floor key retire alice"
+    assert status(deployed.site())["warnings"] == [told]
+    deployed.box("spark-b").keyring.following = {"engine": "another"}
+    assert status(deployed.site())["warnings"][0] == "the engine key is being replaced; run floor deploy to finish it"
+
+
+@pytest.mark.parametrize(
+    ("tls", "told"),
+    [
+        ({"problem": "", "left": 14.1 * 86400, "changed": 1.0}, None),
+        (
+            {"problem": "", "left": 13.6 * 86400, "changed": 1.0},
+            "/c.pem ends in 14 days; renew it and run floor deploy",
+        ),
+        (
+            {"problem": "", "left": -1.0, "changed": 1.0},
+            "/c.pem has ended: clients refuse it; renew it and run floor deploy",
+        ),
+        (
+            {"problem": "there is no /c.pem", "left": None, "changed": None},
+            "there is no /c.pem: nginx goes on with what it has read, and cannot start again",
+        ),
+    ],
+)
+def test_a_certificate_is_looked_at_before_and_after(
+    deployed: Situation, tls: dict[str, Any], told: str | None
+) -> None:
+    for box in deployed.world.boxes.values():
+        box.tls = {"problem": "", "left": 90 * 86400.0, "changed": 0.0}
+    deployed.edit(PROXY, "proxy: {tls: {certificate: /c.pem, key: /c.key}, boxes")
+    deployed.deploy()
+    deployed.box("spark-b").tls = tls
+    assert status(deployed.site())["warnings"] == ([] if told is None else [f"spark-b: {told}"])
+
+
+def test_a_certificate_that_cannot_serve_changes_nothing_and_a_new_one_is_read_again(deployed: Situation) -> None:
+    wrong = {"spark-a": "/c.key is not the key of /c.pem", "spark-b": ""}
+    for box in deployed.world.boxes.values():
+        box.tls = {"problem": wrong[box.name], "left": -5.0, "changed": 0.0}
+    deployed.edit(PROXY, "proxy: {tls: {certificate: /c.pem, key: /c.key}, boxes")
+    with pytest.raises(FloorError) as caught:
+        deployed.deploy()
+    assert str(caught.value) == (
+        "nothing was changed:\n"
+        "  spark-a: /c.key is not the key of /c.pem; put both files of proxy.tls on every proxy box\n"
+        "  spark-b: /c.pem has ended; renew it there first"
+    )
+    for box in deployed.world.boxes.values():
+        box.tls = {"problem": "", "left": 9e9, "changed": 0.0}
+    deployed.deploy()
+    deployed.world.log.clear()
+    assert not deployed.deploy()
+    deployed.box("spark-b").tls["changed"] = deployed.world.now + 1
+    deployed.world.sleep(5)
+    deployed.deploy()
+    calls = [line for line in deployed.world.log if " unit." in line]
+    assert calls == ["spark-b unit.reload", "spark-b unit.wait"]
 
 
 def test_a_proxy_that_has_lost_a_client_gets_its_key_and_not_another(deployed: Situation) -> None:

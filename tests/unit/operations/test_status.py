@@ -16,7 +16,7 @@ def test_the_shape_of_a_deployment_that_is_well(deployed: Situation) -> None:
     assert set(found) == {"boxes", "backends", "warnings"}
     assert found["warnings"] == []
     assert set(found["boxes"]["spark-a"]) == {
-        *("managed", "release", "mode", "memory", "operation", "units", "firewall", "tls"),
+        *("managed", "release", "mode", "memory", "operation", "units", "firewall", "tls", "replacing", "clients"),
     }
     assert found["boxes"]["spark-a"]["mode"] == "replicas"
     assert set(found["boxes"]["spark-a"]["operation"]) == {
