@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 DEFAULT = "https://huggingface.co"
 TIMEOUT = 20.0  # seconds for a listing
+CONNECT = 6.0  # seconds after which a box counts as one without internet
 LARGEST = 64 * 1024 * 1024  # bytes of a listing; a repository of a thousand files has some 300 kB
 
 
@@ -57,7 +58,8 @@ def listing(client: httpx.Client, endpoint: str, repo: str, revision: str, token
 
     url = f"{endpoint.rstrip('/')}/api/models/{repo}/revision/{quote(revision, safe='')}"
     try:
-        answer = client.get(url, params={"blobs": "true"}, headers=headers(token), timeout=TIMEOUT)
+        patience = httpx.Timeout(TIMEOUT, connect=CONNECT)
+        answer = client.get(url, params={"blobs": "true"}, headers=headers(token), timeout=patience)
     except httpx.HTTPError as error:
         raise UnreachableError(f"{endpoint} cannot be reached ({_why(error)})") from None
     refuse(answer.status_code, answer.headers, repo, revision, token)

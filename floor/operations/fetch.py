@@ -134,17 +134,23 @@ class Fetch:
 
     def bring(self, goal: Weights, rows: Rows, tried: Tried) -> None:
         """Transfer until every box that can be served has the weights. What fails is kept in `failed`."""
-        before = len(self.failed)
+        before, brought = len(self.failed), set[str]()
         while len(self.failed) == before:
             looked = self.look([goal])
             seen = {box: found for (box, _), found in looked.items()}
             turn = plan.next_weights(demand.answering([goal], looked)[0], seen, tried)
+            again = [transfer.box for transfer in turn.transfers if transfer.box in brought]
+            for box in again:
+                why = seen[box].incomplete or ", ".join(seen[box].changed[:3]) or "its manifest is gone"
+                self.fail(f"{box}: {goal.places[box]} was fetched and is not whole ({why}); who else writes there?")
             if not turn.transfers:
                 for box in turn.stuck:
                     self.fail(f"{box}: {goal.origin} can be had from nowhere")
+            if again or not turn.transfers:
                 return
             for transfer, over in zip(turn.transfers, self.tasks.run(self._works(goal, rows, turn)), strict=True):
                 self._judge(goal, transfer, over, tried)
+                brought |= set() if over.error else {transfer.box}
 
     def _works(self, goal: Weights, rows: Rows, turn: plan.Round) -> list[Work]:
         return [self._work(goal, rows, transfer) for transfer in turn.transfers]

@@ -57,25 +57,33 @@ class Images:
 
     def bring(self, goal: Image) -> None:
         """Transfer until every box that can be served has the image. What fails is kept in `failed`."""
-        tried, before, packed = Tried(), len(self.failed), set[tuple[str, str]]()
+        tried, before, packed, brought = Tried(), len(self.failed), set[tuple[str, str]](), set[str]()
         if goal.reference.startswith(IDS):
             for box in goal.boxes:
                 tried.add(Transfer(box, HUB))
         while len(self.failed) == before:
             seen = self.look([goal])
-            ids = {box: (found["images"][goal.reference] or {}).get("id") for box, found in seen.items()}
-            able = Image(goal.reference, goal.models, tuple(box for box in goal.boxes if box in seen))
-            turn = plan.next_image(able, ids, {box: found["digests"] for box, found in seen.items()}, tried)
-            if not turn.transfers:
-                for box in turn.stuck:
-                    self.fail(_stuck(box, goal, ids))
-                break
+            turn = self._turn(goal, seen, tried, brought)
             works = [work for transfer in turn.transfers if (work := self._work(goal, transfer, seen, packed))]
-            if len(works) == len(turn.transfers):
-                for transfer, over in zip(turn.transfers, self.tasks.run(works), strict=True):
-                    self._judge(goal, transfer, over, tried)
+            if not works or len(works) < len(turn.transfers):
+                break
+            for transfer, over in zip(turn.transfers, self.tasks.run(works), strict=True):
+                self._judge(goal, transfer, over, tried)
+                brought |= set() if over.error else {transfer.box}
         for box, image in packed:
             self.site.each([box], lambda _box, transport, image=image: transport.call("fetch.drop", {"image": image}))  # type: ignore[misc]
+
+    def _turn(self, goal: Image, seen: Mapping[str, Any], tried: Tried, brought: set[str]) -> plan.Round:
+        """What to transfer next; nothing where all is there, or where a box cannot have it (then in `failed`)."""
+        ids = {box: (found["images"][goal.reference] or {}).get("id") for box, found in seen.items()}
+        able = Image(goal.reference, goal.models, tuple(box for box in goal.boxes if box in seen))
+        turn = plan.next_image(able, ids, {box: found["digests"] for box, found in seen.items()}, tried)
+        again = {transfer.box for transfer in turn.transfers} & brought
+        for box in sorted(again):
+            self.fail(f"{box}: {goal.reference} was brought there and is gone again; who removes it?")
+        for box in () if turn.transfers else turn.stuck:
+            self.fail(_stuck(box, goal, ids))
+        return plan.Round() if again else turn
 
     def _work(
         self, goal: Image, transfer: Transfer, seen: Mapping[str, Any], packed: set[tuple[str, str]]

@@ -126,6 +126,11 @@ def kinds(box: DockerBox) -> list[str]:
     return [job["kind"] for job in box.jobs]
 
 
+def test_an_image_that_somebody_removes_at_once_is_not_fetched_for_ever(docks: Docks) -> None:
+    docks.one._pull = lambda _job: {}  # type: ignore[method-assign]
+    assert docks.bring().failed == ["spark-a: vllm:v1 was brought there and is gone again; who removes it?"]
+
+
 def test_it_is_pulled_once_and_carried_over_the_fabric(docks: Docks) -> None:
     run = docks.bring()
     assert (run.failed, docks.equal) == ([], True)
