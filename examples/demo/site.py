@@ -98,7 +98,7 @@ def _fill(folder: Path, tempo: Tempo) -> Site:
     for root in roots.values():  # as `floor deploy` does: made on the first box, copied to the others
         root.mkdir()
         keys = keys or secrets.ensure(root, owner=mine())
-        secrets.put(**keys, root=root, owner=mine())
+        secrets.put(keys["engine"], keys["status"], root, mine())
     site = Site(folder, text, loaded, states, roots, keys)
     for name, state in states.items():
         for file in state.files:

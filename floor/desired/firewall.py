@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from floor.box import paths
 from floor.config.hosts import literal
@@ -29,7 +30,7 @@ MASTER_PORT = 29501  # vLLM's --master-port by default, where the ranks of a mod
 # gives them from it; none of the three takes a range of its own.
 EPHEMERAL = "32768-60999"
 _FAMILY = {4: "ip", 6: "ip6"}
-Admitted = list[tuple[str, list[str]]]
+Admitted = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def rules(config: Config, box: str, boxes: Mapping[str, BoxFacts], extra: Extra 
         box=box,
         engine_ports=sorted(ports),
         status_port=config.boxes[box].status_port,
-        engines=[*_admitted(proxies), *_admitted(config.proxy.allow)],
+        engines=[*_admitted(proxies), *_admitted(frozenset(config.proxy.allow))],
         boxes=_admitted(_senders(config, managed, box, boxes)),
         splits=_splits(config, box, boxes),
         deny=config.proxy.direct == "deny" and not extra.open,
@@ -106,16 +107,19 @@ def _address(config: Config, box: str, boxes: Mapping[str, BoxFacts]) -> str | N
     return host if literal(host) else None
 
 
-def _admitted(found: Iterable[str]) -> Admitted:
+@lru_cache(maxsize=256)  # of a fleet every box is told of the same ones
+def _admitted(found: frozenset[str]) -> Admitted:
     """Addresses and networks by family, in order, none within another (nft refuses sets that overlap)."""
-    networks = {ipaddress.ip_network(one.partition("%")[0]) for one in found}
-    four = [one for one in networks if isinstance(one, ipaddress.IPv4Network)]
-    six = [one for one in networks if isinstance(one, ipaddress.IPv6Network)]
+    networks = [ipaddress.ip_network(one.partition("%")[0]) for one in found]
+    four = sorted({one for one in networks if isinstance(one, ipaddress.IPv4Network)})
+    six = sorted({one for one in networks if isinstance(one, ipaddress.IPv6Network)})
+    wide4 = [one for one in four if one.prefixlen < one.max_prefixlen]
+    wide6 = [one for one in six if one.prefixlen < one.max_prefixlen]
     by_family = {
-        4: [_text(one) for one in sorted(four) if not any(one != other and one.subnet_of(other) for other in four)],
-        6: [_text(one) for one in sorted(six) if not any(one != other and one.subnet_of(other) for other in six)],
+        4: [_text(one) for one in four if not any(one != other and one.subnet_of(other) for other in wide4)],
+        6: [_text(one) for one in six if not any(one != other and one.subnet_of(other) for other in wide6)],
     }
-    return [(_FAMILY[version], told) for version, told in by_family.items() if told]
+    return tuple((_FAMILY[version], tuple(told)) for version, told in by_family.items() if told)
 
 
 def _text(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> str:
@@ -139,4 +143,4 @@ def _split(config: Config, model: str, box: str, members: Sequence[str], boxes: 
     apart = own is not None and own.address != _address(config, box, boxes)
     address = own.address if own is not None and apart else ""
     family = _FAMILY[ipaddress.ip_address(address).version] if address else ""
-    return _Split(model, MASTER_PORT, family, address, EPHEMERAL, _admitted(peers))
+    return _Split(model, MASTER_PORT, family, address, EPHEMERAL, _admitted(frozenset(peers)))
