@@ -12,16 +12,20 @@ from floor.plan.serving import Serving
 from floor.plan.steps import Stage, Step, stage
 
 
-def plan_copies(aim: Aim, serving: Serving, leaving: Collection[str] = ()) -> list[Stage]:
+def plan_copies(
+    aim: Aim, serving: Serving, leaving: Collection[str] = (), among: Collection[str] | None = None
+) -> list[Stage]:
     """Given the aim, return the stages that bring every managed copy to what is wanted.
 
     Where nobody serves a model its copies start side by side, there is nothing to lose; all else goes one by one. A
     copy that is out of the pools already goes first: it takes nothing away and gives the others more room. `leaving`
-    are the models of which copies are retired afterwards: those that stay must be in before that.
+    are the models of which copies are retired afterwards: those that stay must be in before that. With `among` only
+    these backends are looked at.
     """
     stages: list[Stage] = []
+    chosen = [copy for copy in aim.copies if among is None or copy.backend in among]
     for model in aim.config.models:
-        copies = [copy for copy in aim.copies if copy.model == model]
+        copies = [copy for copy in chosen if copy.model == model]
         if not serving.anyone(model):
             down = [copy for copy in copies if aim.seen[copy.box].unit(copy.unit).active != "active"]
             down = [copy for copy in down if not takeover.standing(aim, copy)]

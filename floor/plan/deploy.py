@@ -11,7 +11,7 @@ from floor.plan.firewalls import firewall_notes
 from floor.plan.guard import plan_guard, plan_narrowing
 from floor.plan.keys import key_notes, plan_forgotten_clients, plan_keys, plan_promotion, plan_settled
 from floor.plan.pools import forgotten
-from floor.plan.retire import plan_retirements, retired
+from floor.plan.retire import in_the_way, plan_retirements, retired
 from floor.plan.services import plan_leftovers, plan_services
 from floor.plan.serving import Serving
 from floor.plan.steps import Plan, Stage, Step, stage
@@ -23,9 +23,13 @@ def plan_deploy(aim: Aim, config_text: str) -> Plan:
 
     The order: boxes that do not answer kept out, keys that everybody shares, the firewall (wide enough for old and new
     proxies), services (pools know old and new backends), copies one by one, what is no longer wanted, the firewall as
-    it shall be, and the file. A pool gets just the new backends as soon as no copy has to be changed any more.
+    it shall be, and the file. Copies that cannot start beside one that is to go wait until it has gone. A pool gets
+    just the new backends as soon as no copy has to be changed any more.
     """
-    serving = Serving(aim)
+    serving, hindered = Serving(aim), in_the_way(aim)
+    leaving = {copy.model for copy in retired(aim)}
+    free = [copy.backend for copy in aim.copies if copy.backend not in hindered]
+    first = set(hindered.values())
     stages = [
         *plan_absent(aim, serving),
         *plan_keys(aim, serving),
@@ -33,8 +37,10 @@ def plan_deploy(aim: Aim, config_text: str) -> Plan:
         *plan_guard(aim),
         *plan_services(aim, serving),
         *_adopt(aim, serving),
-        *plan_copies(aim, serving, leaving={copy.model for copy in retired(aim)}),
-        *plan_retirements(aim, serving),
+        *plan_copies(aim, serving, leaving, free),
+        *plan_retirements(aim, serving, first),
+        *plan_copies(aim, serving, leaving, hindered),
+        *plan_retirements(aim, serving, {copy.backend for copy in retired(aim)} - first),
         *plan_leftovers(aim),
         *plan_narrowing(aim),
         *plan_forgotten_clients(aim),

@@ -11,7 +11,8 @@ from floor.box.weights import folder_of
 from floor.desired.state import BoxState, Kind
 from floor.engines.known import ENGINES
 from floor.plan import firewalls
-from floor.plan.aim import Aim, Wanted
+from floor.plan.aim import Aim, Wanted, check_params
+from floor.plan.difference import belongs_to
 from floor.plan.fetch import told_size
 from floor.plan.seen import Seen
 
@@ -142,7 +143,18 @@ def _own(copy: Wanted, seen: Seen, holder: Mapping[str, Any]) -> bool:
     """Whether what holds the port is the copy itself, or what a former run of it has left: both go before it starts."""
     unit = seen.unit(copy.unit)
     there = str(copy.check.get("url", "")).endswith(f":{copy.resolved.port}")
-    return there and (unit.running or unit.image is not None or holder.get("pid") in unit.left)
+    own = there and (unit.running or unit.image is not None or holder.get("pid") in unit.left)
+    return own or _leaving(copy, seen)
+
+
+def _leaving(copy: Wanted, seen: Seen) -> bool:
+    """Whether another copy of floor's runs at that port: with none wanted there it goes before this one starts."""
+    others = {unit: text for path, text in seen.texts.items() if (unit := belongs_to(path)) not in (None, copy.unit)}
+    at = f":{copy.resolved.port}"
+    return any(
+        seen.unit(str(unit)).running and str(check_params(text).get("url", "")).endswith(at)
+        for unit, text in others.items()
+    )
 
 
 def _held(seen: Seen, port: int, what: str, option: str) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from floor.desired.copies import settings_path
 from floor.plan import difference, lanes
-from floor.plan.aim import Aim, Copy, check_params
+from floor.plan.aim import Aim, Copy, Wanted, check_params
 from floor.plan.files import file_steps, is_unit, reload_units
 from floor.plan.serving import Serving
 from floor.plan.steps import Stage, Step, stage
+
+ROUNDING = 1e-6  # of shares that are added up
 
 
 def retired(aim: Aim) -> list[Copy]:
@@ -27,13 +31,44 @@ def present(aim: Aim, box: str) -> list[Copy]:
     return [_copy(aim, box, name) for name in sorted(names)]
 
 
-def plan_retirements(aim: Aim, serving: Serving) -> list[Stage]:
-    """Given the aim, return one stage for each copy that is there and not wanted.
+def in_the_way(aim: Aim) -> dict[str, str]:
+    """Given the aim, return the copies that cannot start beside one that is to go, each with the one in its way.
+
+    They would want its port, or do not fit into memory with it: then it has to go first.
+    """
+    leaving = [copy for copy in retired(aim) if aim.seen[copy.box].unit(copy.unit).running]
+    starting = [
+        copy for copy in aim.copies if not aim.seen[copy.box].unit(copy.unit).running or copy.backend in aim.replaced
+    ]
+    return {new.backend: old.backend for old in leaving for new in starting if _hinders(aim, old, new)}
+
+
+def _hinders(aim: Aim, old: Copy, new: Wanted) -> bool:
+    if old.box != new.box:
+        return False
+    shares = [copy.resolved.utilization or 0.0 for copy in aim.copies if copy.box == new.box]
+    taken = _share(aim.seen[old.box].unit(old.unit).argv)
+    return str(old.check.get("url", "")).endswith(f":{new.resolved.port}") or taken + sum(shares) > 1.0 + ROUNDING
+
+
+def _share(argv: Sequence[str]) -> float:
+    """The share of memory that a running engine was started with, as vLLM is told it; 0 where nobody tells."""
+    after = [argv[at + 1] for at, word in enumerate(argv[:-1]) if word == "--gpu-memory-utilization"]
+    try:
+        return float(after[-1]) if after else 0.0
+    except ValueError:
+        return 0.0
+
+
+def plan_retirements(aim: Aim, serving: Serving, among: Collection[str] | None = None) -> list[Stage]:
+    """Given the aim, return one stage for each copy that is there and not wanted; with `among` only for these.
 
     The last one of a model may go only where its stage says so: also because floor.yaml no longer has the model.
     """
     stages: list[Stage] = []
     for copy in retired(aim):
+        if among is not None and copy.backend not in among:
+            continue
         last = serving.only(copy.model, {copy.backend})
         why = f"floor.yaml no longer has {copy.backend}"
         lane = [*lanes.take_away(aim, copy, why, last=last), *_files(aim, copy)]

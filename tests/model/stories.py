@@ -122,6 +122,9 @@ STORIES = {
     ),
     "model is added, a person drained": Story(_half, commands.deploy),
     "model is removed": Story(deployed(TWO_MODELS, SECOND, ""), commands.forced),
+    "another model in its place": Story(
+        deployed(LARGE, "flagship:", "successor:"), commands.forced, guarded=frozenset({"successor"})
+    ),
     "two models change": Story(
         deployed(TWO_MODELS, "vllm:v1", "vllm:v2"), commands.deploy, guarded=frozenset({"flagship", "second"})
     ),
