@@ -20,7 +20,7 @@ def replaced(situation: Situation, old: str, new: str) -> list[str]:
     situation.deploy()
     situation.said.clear()
     situation.text = new
-    with pytest.raises(RefusedError, match="floor.yaml no longer has flagship, which serves now"):
+    with pytest.raises(RefusedError, match=r"floor\.yaml no longer has flagship, which serves now"):
         situation.deploy()
     assert situation.deploy(force=True)
     assert situation.members("successor") == [{"successor@spark-a", "successor@spark-b"}] * 2
