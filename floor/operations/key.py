@@ -13,6 +13,7 @@ from floor.errors import BoxError, RefusedError, UsageError
 from floor.operations.change import Change
 from floor.operations.outcome import Outcome
 from floor.operations.site import Site
+from floor.plan import preflight
 from floor.plan.aim import Aim
 from floor.plan.deploy import plan_deploy
 from floor.plan.keys import plan_new_key, present_key
@@ -88,7 +89,11 @@ def _change(site: Site, what: str, name: str, say: Say, progress: Say, *, force:
         notes = (*(["after that every engine restarts, one copy at a time"] if made and name == "engine" else []),)
         return dataclasses.replace(rest, stages=(*made, *rest.stages), notes=(*notes, *rest.notes))
 
-    return Change(VERB, site, None, planner, say, progress, target, force)
+    def problems(now: Aim) -> list[str]:
+        """Engines restart for their key: what would keep one from coming up is told before any stops."""
+        return preflight.problems(now) if name == "engine" else []
+
+    return Change(VERB, site, None, planner, say, progress, target, force, problems)
 
 
 def _unfinished(aim: Aim, what: str, name: str) -> dict[str, Any] | None:

@@ -19,6 +19,7 @@ PROGRAMS = (
     "usr/bin/find",
     "usr/bin/grep",
     "usr/sbin/nginx",
+    "usr/sbin/nft",
     "bin/sh",
 )
 

@@ -131,6 +131,13 @@ def test_what_waits_to_be_deployed_comes_first(deployed: Situation) -> None:
         rotate(deployed, "engine")
 
 
+def test_what_would_keep_an_engine_down_is_told_before_any_stops(deployed: Situation) -> None:
+    deployed.box("spark-b").images["registry.example/vllm:v1"] = None
+    with pytest.raises(FloorError, match="nothing was changed:\n  spark-b: there is no image registry.example/vllm:v1"):
+        rotate(deployed, "engine")
+    assert {following for _, following in engine_keys(deployed)} == {None}
+
+
 def test_whom_floor_cannot_change_is_named(situation: Situation) -> None:
     situation.text = THREE_BOXES.replace("192.0.2.13}", "192.0.2.13, managed: false}").replace(
         "replicas: [spark-a, spark-b]", "replicas: [spark-a, spark-b, {box: spark-c, key: engine}]"
