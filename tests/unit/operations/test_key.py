@@ -133,7 +133,9 @@ def test_what_waits_to_be_deployed_comes_first(deployed: Situation) -> None:
 
 def test_what_would_keep_an_engine_down_is_told_before_any_stops(deployed: Situation) -> None:
     deployed.box("spark-b").images["registry.example/vllm:v1"] = None
-    with pytest.raises(FloorError, match="nothing was changed:\n  spark-b: there is no image registry.example/vllm:v1"):
+    with pytest.raises(
+        FloorError, match=r"nothing was changed:\n  spark-b: there is no image registry\.example/vllm:v1"
+    ):
         rotate(deployed, "engine")
     assert {following for _, following in engine_keys(deployed)} == {None}
 
