@@ -55,7 +55,8 @@ class Process:
 
     def __post_init__(self) -> None:
         words = self.argv
-        self.port = int(words[words.index("--port") + 1]) if "--port" in words else None
+        told = re.search(r"(?:^| )(?:--port |OLLAMA_HOST=\S+:)(\d+)", " ".join(words))
+        self.port = int(told[1]) if told else None
         share = "--gpu-memory-utilization"
         self.share = float(words[words.index(share) + 1]) if share in words else 0.0
 
