@@ -59,7 +59,7 @@ def floor(clean_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Floor:
     boxb.run(["systemctl", "daemon-reload"])
     boxb.run(["systemctl", "enable", "--now", "vllm.service", "watch.timer"])
     for box in (boxa, boxb):
-        until(f"{box.name} answers", lambda box=box: answers(box), 60)
+        until(f"{box.name} answers", lambda box=box: answers(box), 120)
     return floor
 
 
@@ -136,7 +136,7 @@ def test_a_take_over_under_load_loses_no_request(floor: Floor) -> None:
     deployment = threading.Thread(target=lambda: over.append(floor("deploy", "--take-over").stdout))
     began = time.monotonic()
     deployment.start()
-    first = until("the old engines answer through the proxy", lambda: chat(floor.lab)[0] == 200, 60, 0.2)
+    first = until("the old engines answer through the proxy", lambda: chat(floor.lab)[0] == 200, 240, 0.2)
     assert answers(boxa) or answers(boxb)
     with Running(
         proxy(floor.lab),
@@ -189,4 +189,4 @@ def test_remove_brings_back_what_was_there(floor: Floor) -> None:
     floor("remove", "boxb", "--yes", "--force", "--purge")
     assert state(boxb, "vllm.service") == state(boxb, "watch.timer") == ("active", "enabled")
     for box in (boxa, boxb):
-        until(f"{box.name} answers as before", lambda box=box: answers(box), 60)
+        until(f"{box.name} answers as before", lambda box=box: answers(box), 120)
