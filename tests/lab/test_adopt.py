@@ -34,7 +34,7 @@ Restart=always
 [Install]
 WantedBy=multi-user.target
 """
-WATCH = "#!/bin/sh\ncurl -sf -m 5 http://127.0.0.1:8000/health >/dev/null || systemctl restart vllm.service\n"
+WATCH = "#!/bin/sh\ncurl -sf -m 30 http://127.0.0.1:8000/health >/dev/null || systemctl restart vllm.service\n"
 CRON = "# models\n@reboot root docker start vllm-main\n"
 
 
@@ -54,12 +54,13 @@ def floor(clean_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Floor:
     boxb.put("/etc/systemd/system/watch.service", "[Service]\nType=oneshot\nExecStart=/srv/watch.sh\n")
     boxb.put(
         "/etc/systemd/system/watch.timer",
-        "[Timer]\nOnUnitActiveSec=1s\nOnActiveSec=1s\n[Install]\nWantedBy=timers.target\n",
+        "[Timer]\nOnUnitActiveSec=2s\nOnActiveSec=1s\nAccuracySec=1s\n[Install]\nWantedBy=timers.target\n",
     )
     boxb.run(["systemctl", "daemon-reload"])
-    boxb.run(["systemctl", "enable", "--now", "vllm.service", "watch.timer"])
+    boxb.run(["systemctl", "enable", "--now", "vllm.service"])
     for box in (boxa, boxb):
         until(f"{box.name} answers", lambda box=box: answers(box), 120)
+    boxb.run(["systemctl", "enable", "--now", "watch.timer"])
     return floor
 
 
