@@ -29,6 +29,7 @@ def argv(box: str, destination: str, port: int) -> list[str]:
         "ControlMaster": "no",
         "ControlPath": "none",
         "ExitOnForwardFailure": "yes",
+        "LogLevel": "INFO",  # at which it says the port
         "ConnectTimeout": "10",
         "ServerAliveInterval": "3",
         "ServerAliveCountMax": "3",
