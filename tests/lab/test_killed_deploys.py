@@ -45,14 +45,9 @@ def in_both(floor: Floor) -> bool:
     return all(len(pool(floor.lab, box)) == 2 for box in floor.lab.boxes)
 
 
-def edit(floor: Floor, old: str, new: str) -> None:
-    if old != new:
-        floor.edit(old, new)
-
-
-def requests(floor: Floor) -> int:
-    """max_requests as floor.yaml has it."""
-    return int(floor.config.read_text().split("max_requests: ")[1].split()[0])
+def option(floor: Floor, name: str) -> str:
+    """An option as floor.yaml has it."""
+    return floor.config.read_text().split(f"{name}: ")[1].split()[0].rstrip(",")
 
 
 def starting(box: Box) -> bool:
@@ -141,7 +136,7 @@ def test_a_laptop_that_sleeps_in_the_middle_of_a_restart(floor: Floor) -> None:
     """The copy that it had taken out comes back by itself, status says who left what, what wakes changes nothing."""
     lab = floor.lab
     whole(floor)
-    edit(floor, "sim-load-time: 1", "sim-load-time: 6")
+    floor.edit("sim-load-time: 1", "sim-load-time: 6")
     process = floor.start("restart")
     until("boxa's copy is out and starts", lambda: starting(lab.boxes["boxa"]), 60)
     asleep = sleep(process)
@@ -171,7 +166,7 @@ def test_a_box_that_missed_a_deployment_answers_nobody_until_it_is_reconciled(fl
     whole(floor)
     box = floor.lab.boxes["boxb"]
     box.power_cut()
-    edit(floor, "sim-load-time: 6", "sim-load-time: 1")
+    floor.edit(f"sim-load-time: {option(floor, 'sim-load-time')},", "sim-load-time: 3,")  # which was never deployed
     done = floor("deploy", "--force", code=1)  # the one copy that is left has to restart
     assert "keep flagship@boxb out of the pool" in done.stdout
     box.boot()
@@ -194,7 +189,7 @@ def test_boxes_that_fall_at_seeded_points(floor: Floor) -> None:
     chance = random.Random(SEED)  # noqa: S311 # not for secrets
     for number, fall in enumerate([cut, away, cut, away]):
         number += KILLS + 10
-        edit(floor, f"max_requests: {requests(floor)}", f"max_requests: {number}")
+        floor.edit(f"max_requests: {option(floor, 'max_requests')}", f"max_requests: {number}")
         process = floor.start("deploy")
         time.sleep(chance.uniform(1, 8))
         box = floor.lab.boxes[chance.choice(["boxa", "boxb"])]

@@ -20,17 +20,20 @@ FAULTS = {
     "slept": faults.slept,
 }
 GENTLE = {"killed", "lost", "slept"}
+LONG = 120  # calls
 BOXES = {"away for a moment", "away", "power cut"}
 
 
 def moments(fault: str, asked: list[str]) -> Iterator[tuple[int, bool]]:
     """When a fault makes a difference: the number of each call, and whether it is after the call took effect.
 
-    What happens to the process, or to the same box, is the same after a call as before the next one.
+    What happens to the process, or to the same box, is the same after a call as before the next one. Of long commands
+    every third call is taken, another third for another fault: they are made of the same steps as the short ones.
     """
-    for at, box in enumerate(asked, start=1):
+    first, step = (list(FAULTS).index(fault) % 3, 3) if len(asked) > LONG else (0, 1)
+    for at in range(1 + first, len(asked) + 1, step):
         yield at, True
-        if at == 1 or (fault in BOXES and box != asked[at - 2]):
+        if at == 1 or (fault in BOXES and asked[at - 1] != asked[at - 2]):
             yield at, False
 
 
