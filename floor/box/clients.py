@@ -1,11 +1,13 @@
 """Client keys of this proxy box: who may use the models, by name. In one file of mode 0600, and in one for nginx.
 
-Each client has one key, two while the old one is still valid beside the new; the newest stands first.
+Each client has one key, two while the old one is still valid beside the new; the newest stands first. An old one that
+ends by itself stands as KEY@TIME, in unix seconds: nginx compares it with its clock at each request.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -14,6 +16,7 @@ from floor.box import paths
 from floor.box.secrets import KEY, digest, place
 from floor.errors import FloorError, UsageError
 
+ENTRY = re.compile(rf"{KEY.pattern}(@[0-9]{{10}})?")
 OWN = "floor"  # by which `floor verify` asks; it has a key wherever others have
 Clients = dict[str, list[str]]
 Make = Callable[[int], str]
@@ -63,14 +66,31 @@ def named(
     return clients
 
 
-def rotate(name: str, root: Path = paths.ROOT, make: Make = secrets.token_urlsafe, owner: str = "root:root") -> bool:
-    """Give a client a new key beside the one it has; return False where it has two already. Raises UsageError for an
-    unknown client."""
+def rotate(
+    name: str,
+    root: Path = paths.ROOT,
+    make: Make = secrets.token_urlsafe,
+    owner: str = "root:root",
+    until: int | None = None,
+) -> bool:
+    """Give a client a new key beside the one it has, which ends at `until` (unix seconds; None: when it is retired).
+    Return False where it has two already. Raises UsageError for an unknown client."""
     clients = _known(name, root)
     if len(clients[name]) > 1:
         return False
-    put({**clients, name: [make(32), *clients[name]]}, root, owner)
+    old = clients[name][0] if until is None else f"{clients[name][0]}@{until:010d}"
+    put({**clients, name: [make(32), old]}, root, owner)
     return True
+
+
+def before(moment: str) -> str:
+    """Given a time of ten digits, return a pattern for the times before it, written with as many.
+
+    A number is less where it has the same digits up to one that is less.
+    """
+    cuts = [index for index, digit in enumerate(moment) if digit != "0"]
+    less = [f"{moment[:cut]}[0-{int(moment[cut]) - 1}][0-9]{{{len(moment) - cut - 1}}}" for cut in cuts]
+    return f"(?:{'|'.join(less)})"
 
 
 def retire(name: str, root: Path = paths.ROOT, owner: str = "root:root") -> bool:
@@ -92,21 +112,31 @@ def texts(clients: Mapping[str, list[str]]) -> dict[Path, str | None]:
 def _maps(clients: Mapping[str, list[str]]) -> str:
     """nginx compares plain texts of a map without regard to case, and patterns with: a key is a pattern."""
     pairs = [(name, key) for name, keys in clients.items() for key in keys]
-    by_header = [f'    "~^[Bb][Ee][Aa][Rr][Ee][Rr] +{key}$" {name};' for name, key in pairs]
-    by_other = [f'    "~^{key}$" {name};' for name, key in pairs]
+    by_header = [f'    "~^{_time(key)} [Bb][Ee][Aa][Rr][Ee][Rr] +{_bare(key)}$" {name};' for name, key in pairs]
+    by_other = [f'    "~^{_time(key)} {_bare(key)}$" {name};' for name, key in pairs]
     return "\n".join(
         [
-            "map $http_x_api_key $floor_client_by_x {",
+            'map "$msec $http_x_api_key" $floor_client_by_x {',
             '    default "";',
             *by_other,
             "}",
-            "map $http_authorization $floor_client {",
+            'map "$msec $http_authorization" $floor_client {',
             "    default $floor_client_by_x;",
             *by_header,
             "}",
             "",
         ]
     )
+
+
+def _bare(entry: str) -> str:
+    return entry.partition("@")[0]
+
+
+def _time(entry: str) -> str:
+    """A pattern for nginx's time (seconds, a dot, thousandths) in which a key is valid."""
+    until = entry.partition("@")[2]
+    return f"{before(until) if until else '[0-9]+'}\\.[0-9]+"
 
 
 def _known(name: str, root: Path) -> Clients:
@@ -118,5 +148,5 @@ def _known(name: str, root: Path) -> Clients:
 
 def _check(clients: Mapping[str, list[str]]) -> None:
     for name, keys in clients.items():
-        if not keys or not all(isinstance(key, str) and KEY.fullmatch(key) for key in keys):
+        if not keys or not all(isinstance(key, str) and ENTRY.fullmatch(key) for key in keys):
             raise UsageError(f"client {name}: must have keys of 20 to 200 letters, digits, - or _")

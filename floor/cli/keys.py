@@ -33,6 +33,9 @@ def show(name: Name, config: ConfigPath = DEFAULT) -> None:
 def rotate(
     name: Name,
     config: ConfigPath = DEFAULT,
+    lasting: Annotated[
+        str | None, typer.Option("--for", help="End a client's old key after this time, such as 24h.", metavar="TIME")
+    ] = None,
     dry_run: DryRun = False,
     as_json: Json = False,
     force: Annotated[
@@ -41,18 +44,30 @@ def rotate(
 ) -> None:
     """Replace a key without a refused request.
 
-    A client's old key stays valid until `floor key retire`. That of the engines and of the status ports ends when every
-    process has the new one; engines restart for it, one copy at a time.
+    A client's old key stays valid until `floor key retire`, or for the time that --for gives. That of the engines and
+    of the status ports ends when every process has the new one; engines restart for it, one copy at a time.
     """
     from floor.cli.change import finish
     from floor.operations.key import rotate as run
 
+    seconds = None if lasting is None else _seconds(lasting)
     site, screen = open_site(config), Screen(beside=as_json)
     try:
-        outcome = run(site, name, screen.say, screen.progress, dry_run=dry_run, force=force)
+        outcome = run(site, name, screen.say, screen.progress, dry_run=dry_run, force=force, seconds=seconds)
     finally:
         screen.clear()
     finish(outcome, dry_run=dry_run, as_json=as_json)
+
+
+def _seconds(text: str) -> int:
+    """Given a duration as floor.yaml writes them, return its seconds. Raise UsageError otherwise."""
+    from floor.config.values import seconds
+    from floor.errors import UsageError
+
+    try:
+        return int(float(str(seconds(text))))
+    except ValueError as error:
+        raise UsageError(f"--for {text}: write {error}") from None
 
 
 @app.command()

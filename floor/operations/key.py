@@ -36,15 +36,28 @@ def show(site: Site, name: str) -> list[str]:
     raise BoxError(why)
 
 
-def rotate(site: Site, name: str, say: Say, progress: Say, *, dry_run: bool = False, force: bool = False) -> Outcome:
+def rotate(
+    site: Site,
+    name: str,
+    say: Say,
+    progress: Say,
+    *,
+    dry_run: bool = False,
+    force: bool = False,
+    seconds: int | None = None,
+) -> Outcome:
     """Replace a key. A client's old one stays valid beside the new until `retire`; those of engines and status ports
     end when every process has the new one: engines restart for it, one copy at a time.
+
+    With `seconds` a client's old key ends after them by itself, by the clock of each proxy box.
 
     Raise UsageError for a name that nobody has, RefusedError where something else is to be deployed first, where a box
     does not answer, or where floor cannot change who asks for the key; and as `Change.run` does.
     """
     known(site.loaded.config, name)
-    return _carry_out(_change(site, "rotate", name, say, progress, force=force), dry_run=dry_run)
+    if seconds is not None and name in KINDS:
+        raise UsageError(f"{name}: the old key ends by itself once every process has the new one; leave out --for")
+    return _carry_out(_change(site, "rotate", name, say, progress, force=force, seconds=seconds), dry_run=dry_run)
 
 
 def retire(site: Site, name: str, say: Say, progress: Say, *, dry_run: bool = False) -> Outcome:
@@ -73,7 +86,16 @@ def _carry_out(change: Change, *, dry_run: bool) -> Outcome:
     return Outcome(plan, True)
 
 
-def _change(site: Site, what: str, name: str, say: Say, progress: Say, *, force: bool = False) -> Change:
+def _change(
+    site: Site,
+    what: str,
+    name: str,
+    say: Say,
+    progress: Say,
+    *,
+    force: bool = False,
+    seconds: int | None = None,
+) -> Change:
     """One that was interrupted goes on where it stopped: the record of the operation holds what the key was before."""
     aim, text = site.observe(), site.loaded.text
     target = {what: name, "from": present_key(aim, name)}
@@ -85,7 +107,7 @@ def _change(site: Site, what: str, name: str, say: Say, progress: Say, *, force:
 
     def planner(now: Aim) -> Plan:
         rest = plan_deploy(now, text)
-        made = plan_new_key(now, what, name, target["from"])
+        made = plan_new_key(now, what, name, target["from"], seconds)
         notes = (*(["after that every engine restarts, one copy at a time"] if made and name == "engine" else []),)
         return dataclasses.replace(rest, stages=(*made, *rest.stages), notes=(*notes, *rest.notes))
 

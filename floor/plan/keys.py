@@ -49,9 +49,11 @@ def plan_promotion(aim: Aim) -> list[Stage]:
     return stage("end the old keys", *steps)
 
 
-def plan_new_key(aim: Aim, what: str, name: str, before: object) -> list[Stage]:
+def plan_new_key(aim: Aim, what: str, name: str, before: object, seconds: int | None = None) -> list[Stage]:
     """Given the aim, `rotate` or `retire`, whose key, and what `present_key` said before it began, return the stage
     that changes it on the box that all others get it from; none where that was done. Every deployment does the rest.
+
+    A client's old key ends after `seconds`, where that is given.
     """
     source = aim.keyed if name in KINDS else client_source(aim)
     if source is None or present_key(aim, name) != before or name in aim.rotating:
@@ -60,7 +62,8 @@ def plan_new_key(aim: Aim, what: str, name: str, before: object) -> list[Stage]:
         step = Step(source.box, "secrets.begin", {"kind": name}, f"make a new {name} key", "asked for")
     else:
         text = f"make a new key for {name}" if what == "rotate" else f"end the old key of {name}"
-        step = Step(source.box, f"clients.{what}", {"name": name}, text, "asked for")
+        lasting = {"seconds": seconds} if seconds is not None and what == "rotate" else {}
+        step = Step(source.box, f"clients.{what}", {"name": name, **lasting}, text, "asked for")
         if what == "retire" and len(source.clients.get(name, ())) < 2:
             return []
         if what == "rotate" and len(source.clients.get(name, ())) > 1:

@@ -32,10 +32,11 @@ def put(call: Call) -> dict[str, Any]:
 
 
 def rotate(call: Call) -> dict[str, Any]:
-    """{epoch, name} → {made}: a new key beside the present one."""
-    name = call.params.text("name")
+    """{epoch, name, seconds} → {made}: a new key beside the present one, which ends after so long, or by retire."""
+    name, seconds = call.params.text("name"), call.params.maybe_whole("seconds")
+    until = None if seconds is None else int(call.wall()) + seconds
     with call.work():
-        return {"made": clients.rotate(name, call.root, owner=mine())}
+        return {"made": clients.rotate(name, call.root, owner=mine(), until=until)}
 
 
 def retire(call: Call) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from floor.box import clients
 from floor.errors import FloorError, UsageError
@@ -64,12 +66,33 @@ def test_nginx_is_told_patterns_for_a_plain_text_would_match_in_any_case(
     clients.named(["alice"], root, make, me)
     clients.rotate("alice", root, make, me)
     text = (root / PLACE / "clients.conf").read_text()
-    by_header = re.findall(r'^    "(~.*)" (\w+);$', text.partition("map $http_authorization")[2], re.MULTILINE)
+    by_header = re.findall(r'^    "(~.*)" (\w+);$', text.partition("$http_authorization")[2], re.MULTILINE)
     assert [name for _, name in by_header] == ["alice", "alice", "floor"]
     newest, oldest = clients.read(root)["alice"]
     for pattern, key in zip((pattern for pattern, _ in by_header), (newest, oldest), strict=False):
-        assert re.fullmatch(pattern.removeprefix("~"), f"Bearer {key}")
-        assert not re.fullmatch(pattern.removeprefix("~"), f"Bearer {key.upper()}")
+        assert re.fullmatch(pattern.removeprefix("~"), f"1764576000.123 Bearer {key}")
+        assert not re.fullmatch(pattern.removeprefix("~"), f"1764576000.123 Bearer {key.upper()}")
+
+
+def test_an_old_key_may_end_by_itself(root: Path, me: str, make: Callable[[int], str]) -> None:
+    (old,) = clients.named(["alice"], root, make, me)["alice"]
+    assert clients.rotate("alice", root, make, me, until=1764576000)
+    assert clients.read(root)["alice"][1] == f"{old}@1764576000"
+    text = (root / PLACE / "clients.conf").read_text()
+    patterns = [pattern for pattern in re.findall(r'"~(.*)" alice;', text) if old in pattern]
+    assert len(patterns) == 2
+    for pattern, sent in zip(patterns, (old, f"Bearer {old}"), strict=True):
+        assert re.search(pattern, f"1764575999.999 {sent}")
+        assert not re.search(pattern, f"1764576000.000 {sent}")
+    assert clients.retire("alice", root, me)
+    assert old not in (root / PLACE / "clients.conf").read_text()
+
+
+@given(st.integers(min_value=10**9, max_value=10**10 - 1), st.integers(min_value=10**9, max_value=10**10 - 1))
+def test_a_pattern_for_earlier_times_is_one_for_no_others(moment: int, other: int) -> None:
+    assert bool(re.fullmatch(clients.before(str(moment)), str(other))) is (other < moment)
+    assert re.fullmatch(clients.before(str(moment)), str(moment - 1).rjust(10, "0"))
+    assert not re.fullmatch(clients.before(str(moment)), str(moment))
 
 
 def test_a_name_without_a_key_is_told_what_to_do(root: Path, me: str) -> None:

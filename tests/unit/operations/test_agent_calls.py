@@ -43,6 +43,7 @@ def sent(situation: Situation) -> dict[tuple[str, tuple[str, ...]], dict[str, An
     for name in ("alice", "engine"):
         key.rotate(situation.site(), name, print, print)
     key.retire(situation.site(), "alice", print, print)
+    key.rotate(situation.site(), "ci", print, print, seconds=3600)
     key.show(situation.site(), "alice")
     situation.edit("clients: [alice, ci], ", "")
     situation.deploy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ BOTH = {"flagship@spark-a", "flagship@spark-b"}
 PROXY = "proxy: {boxes"
 
 
-def rotate(situation: Situation, name: str, **given: bool) -> Outcome:
+def rotate(situation: Situation, name: str, **given: Any) -> Outcome:
     return key.rotate(situation.site(), name, situation.said.append, situation.progress.append, **given)
 
 
@@ -291,10 +292,16 @@ def test_keys_of_clients_are_read_again_by_nginx_and_by_nobody_else(deployed: Si
         ("rotate", "bob", "bob: no key is called that; there are alice, ci, engine, status"),
         ("retire", "bob", "bob: no key is called that; there are alice, ci, engine, status"),
         ("retire", "engine", "engine: the old key ends by itself once every process has the new one"),
+        ("last", "engine", "engine: the old key ends by itself once every process has the new one; leave out --for"),
     ],
 )
 def test_a_name_that_no_key_has(deployed: Situation, what: str, name: str, told: str) -> None:
     with_clients(deployed)
+    verbs: dict[str, Callable[[], Outcome]] = {
+        "retire": lambda: retire(deployed, name),
+        "rotate": lambda: rotate(deployed, name),
+        "last": lambda: rotate(deployed, name, seconds=60),
+    }
     with pytest.raises(UsageError) as caught:
-        (rotate if what == "rotate" else retire)(deployed, name)
+        verbs[what]()
     assert str(caught.value).startswith(told)
