@@ -22,15 +22,18 @@ def plan_keys(aim: Aim, serving: Serving) -> list[Stage]:
     source = aim.keyed
     if source is None:
         return []
-    why = "the proxies and the engines must know the same keys"
-    lacking = [box for box in aim.seen if box in aim.rekeyed or aim.seen[box].keys.get("complete") is False]
+    other, less = "the proxies and the engines must know the same keys", "a file that is made from them is missing"
+    lacking = {box: less for box, seen in aim.seen.items() if seen.keys.get("complete") is False}
+    lacking |= dict.fromkeys(aim.rekeyed, other)
     steps = [
-        Step(box, "secrets.share", {"source": source.box}, f"keys of {source.box} on {box}", why) for box in lacking
+        Step(box, "secrets.share", {"source": source.box}, f"keys of {source.box} on {box}", lacking[box])
+        for box in aim.seen
+        if box in lacking
     ]
-    other = {box for box in aim.rekeyed if _another(source, aim.seen[box])}
+    anew = {box for box in aim.rekeyed if _another(source, aim.seen[box])}
     outage = []
     for model in aim.config.models:
-        out = {copy.backend for copy in aim.copies if copy.model == model and copy.box in other}
+        out = {copy.backend for copy in aim.copies if copy.model == model and copy.box in anew}
         if serving.members(model) and serving.members(model) <= out:
             outage.append(model)
         serving.leaves(model, out)

@@ -234,12 +234,13 @@ class Calls:
         if self._box.secrets is None:
             self._box.secrets = (f"the-engine-key-of-{self._box.name}-{self._box.world.now:.0f}", self._box.world.now)
         ring = self._box.keyring
+        ring.complete = True
         return {"engine": self._box.secrets[0], "status": ring.status, "next": dict(ring.following)}
 
     def secrets_put(self, params: dict[str, Any]) -> Any:
         if self._box.secrets is None or self._box.secrets[0] != params["engine"]:
             self._box.secrets = (params["engine"], self._box.world.now)
-        self._box.keyring.status = params["status"]
+        self._box.keyring.status, self._box.keyring.complete = params["status"], True
         self._box.keyring.follow(self._box, params.get("next") or {})
         return {}
 

@@ -25,6 +25,7 @@ class Keyring:
     clients: dict[str, list[str]] = field(default_factory=dict)
     changed: dict[str, float] = field(default_factory=dict)
     made: int = 0
+    complete: bool = True  # whether every file that is made from the keys is there
 
     def engine(self, box: SimulatedBox) -> tuple[str | None, str | None]:
         """The present engine key of a box, and the one that follows it."""
@@ -81,7 +82,7 @@ class Keyring:
                 "engine": digest(box.secrets[0]),
                 "status": digest(self.status),
                 "next": following,
-                "complete": True,
+                "complete": self.complete,
             },
             "clients": {name: [digest(key) for key in keys] for name, keys in self.clients.items()},
         }

@@ -55,6 +55,20 @@ def test_a_box_with_other_keys_gets_those_of_the_first_and_all_that_knew_them_re
     assert not deployed.deploy()
 
 
+def test_what_a_newer_floor_makes_of_them_is_made_and_nothing_restarts(deployed: Situation) -> None:
+    for box in deployed.world.boxes.values():
+        box.keyring.complete = False
+    before = keys(deployed)
+    _, plan = deployed.deployment().look()
+    assert [(stage.title, [step.why for step in stage.steps]) for stage in plan.stages] == [
+        ("share the keys", ["a file that is made from them is missing"] * 2)
+    ]
+    deployed.deploy()
+    assert keys(deployed) == before
+    assert (deployed.starts("spark-a"), deployed.starts("spark-b")) == (1, 1)
+    assert not deployed.deploy()
+
+
 def test_killed_between_the_keys_and_what_reads_them_the_rest_is_done(deployed: Situation) -> None:
     """What runs is older than the key that lies there: that is seen, not remembered."""
     box = deployed.box("spark-b")
