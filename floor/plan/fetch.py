@@ -238,4 +238,4 @@ def told_size(size: float) -> str:
     for unit, step in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20)):
         if size >= step:
             return f"{size / step:.1f} {unit}"
-    return f"{size / 1024:.0f} KiB"
+    return f"{size / 1024:.0f} KiB" if size >= 1024 else f"{size:.0f} bytes"

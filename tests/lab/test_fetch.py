@@ -23,12 +23,12 @@ from tests.lab.floor import ROOT, Floor
 from tests.lab.sites import SIMULATED
 
 SIZE = 24_000_000  # bytes of the largest file; the whole repository has twice as much
-PACE = 0.008  # seconds before each 16 kB of a file: some 12 s for the largest
+PACE = 0.014  # seconds before each 16 kB of a file: some 20 s for the largest
 FOLDER = "/srv/models/flagship"
 PART = "/srv/models/.flagship.floor-part"
 IMAGE = "floor-lab/carried:1"
 FABRIC = "192.168.77"
-GOAL = 60.0  # seconds for all of it, kills and a boot included; the test fails beyond twice that
+GOAL = 70.0  # seconds for all of it, kills and a boot included; the test fails beyond twice that
 
 
 def site(lab: Lab) -> str:

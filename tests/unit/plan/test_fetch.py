@@ -200,7 +200,8 @@ def test_what_is_wanted_follows_from_the_copies() -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "words"), [(0, "0 KiB"), (2048, "2 KiB"), (1 << 20, "1.0 MiB"), (71 * GIB, "71.0 GiB"), (2**41, "2.0 TiB")]
+    ("size", "words"),
+    [(0, "0 bytes"), (2048, "2 KiB"), (1 << 20, "1.0 MiB"), (71 * GIB, "71.0 GiB"), (2**41, "2.0 TiB")],
 )
 def test_sizes_are_told_in_words(size: int, words: str) -> None:
     assert fetch.told_size(size) == words
