@@ -70,7 +70,7 @@ def test_it_is_verified_and_told_of(floor: Floor) -> None:
     copies = status(floor)
     assert copies
     box = floor.lab.boxes["boxa"]
-    words = Path(f"/proc/{box.pid(UNIT)}/cmdline").read_text().split("\0")
+    words = box.read(f"/proc/{box.pid(UNIT)}/cmdline").split("\0")
     assert words[0] == SERVER
     assert words[words.index("--ctx-size") + 1] == str(2048 * SLOTS)
     key = box.read("/etc/floor/secrets/engine.key").strip()
