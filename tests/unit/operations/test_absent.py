@@ -54,6 +54,16 @@ def test_it_comes_back_in_the_same_command_that_changes_the_others(deployed: Sit
     assert deployed.members() == [BOTH, BOTH]
 
 
+def test_one_that_is_kept_out_is_not_waited_for(deployed: Situation) -> None:
+    deployed.box("spark-b").up = False
+    began = deployed.world.now
+    outcome = deployed.deploy_all()
+    told = "flagship@spark-b is kept out of the pool: spark-b missed a deployment; deploy again once it answers"
+    assert f"FAILED  spark-a: {told}" in deployed.said
+    assert not outcome.complete
+    assert deployed.world.now - began < 30
+
+
 def test_an_absent_box_is_never_nothing_to_do(deployed: Situation) -> None:
     deployed.box("spark-b").up = False
     deployed.deploy()
