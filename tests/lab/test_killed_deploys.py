@@ -187,7 +187,7 @@ def test_boxes_that_fall_at_seeded_points(floor: Floor) -> None:
     """A box loses its power, or its network for some seconds, in the middle of a deployment."""
     whole(floor)
     chance = random.Random(SEED)  # noqa: S311 # not for secrets
-    for number, fall in enumerate([cut, away, cut, away]):
+    for number, fall in enumerate([cut, away, cut]):
         number += KILLS + 10
         floor.edit(f"max_requests: {option(floor, 'max_requests')}", f"max_requests: {number}")
         process = floor.start("deploy")
