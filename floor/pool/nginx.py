@@ -15,7 +15,7 @@ from floor.errors import FloorError
 from .rollout import Process
 
 RELOAD = ("systemctl", "reload", "floor-proxy.service")
-RELOAD_TIMEOUT = 20.0  # seconds; the unit runs `nginx -t` first, which takes 0.05
+RELOAD_TIMEOUT = 2.0  # seconds; the unit runs `nginx -t` first, which takes 0.05
 
 # What systemctl says of a job that contradicts the stop which waits for its turn (its transaction.c).
 _TO_BE_STOPPED = "is destructive"
@@ -50,6 +50,7 @@ def reload_by(argv: Sequence[str], hang_up: Callable[[], None], timeout: float =
         except TimeoutError:
             process.kill()
             await process.wait()
+            hang_up()  # systemd lets it wait while a copy of this box, which is ordered after nginx, is being stopped
             return
         if process.returncode:
             words = " ".join(said.decode("utf-8", "replace").split()) or f"exit status {process.returncode}"

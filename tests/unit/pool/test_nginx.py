@@ -115,4 +115,6 @@ def test_a_command_that_is_missing_is_said() -> None:
 
 
 def test_a_reload_that_takes_too_long_counts_as_asked_for() -> None:
-    asyncio.run(reload_by(["sleep", "60"], nobody, timeout=0.05)())
+    told: list[bool] = []
+    asyncio.run(reload_by(["sleep", "60"], lambda: told.append(True), timeout=0.05)())
+    assert told == [True]
