@@ -46,6 +46,8 @@ REFUSED = {
     ".inf": 'a finite number, or ".inf" in quotes for the text',
     "-.Inf": 'a finite number, or "-.Inf" in quotes for the text',
     ".NaN": 'a finite number, or ".NaN" in quotes for the text',
+    "._": '"._" in quotes',
+    "-._1e+3": '"-._1e+3" in quotes',
     "2025-01-31": '"2025-01-31" in quotes',
     "2025-01-31T10:00:00Z": '"2025-01-31T10:00:00Z" in quotes',
     "=": '"=" in quotes',
