@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -39,9 +40,9 @@ def read(root: Path = paths.ROOT) -> Clients:
     return {name: list(keys) for name, keys in found.items()}
 
 
-def told(root: Path = paths.ROOT) -> dict[str, list[str]]:
-    """What others may know of them: the digests of each client's keys."""
-    return {name: [digest(key) for key in keys] for name, keys in read(root).items()}
+def told(root: Path = paths.ROOT, now: float | None = None) -> dict[str, list[str]]:
+    """What others may know of them: the digests of each client's keys, without those that have ended by `now`."""
+    return {name: [digest(key) for key in _valid(keys, now)] for name, keys in read(root).items()}
 
 
 def put(clients: Mapping[str, list[str]], root: Path = paths.ROOT, owner: str = "root:root") -> None:
@@ -74,9 +75,9 @@ def rotate(
     until: int | None = None,
 ) -> bool:
     """Give a client a new key beside the one it has, which ends at `until` (unix seconds; None: when it is retired).
-    Return False where it has two already. Raises UsageError for an unknown client."""
+    Return False where it has two that are valid already. Raises UsageError for an unknown client."""
     clients = _known(name, root)
-    if len(clients[name]) > 1:
+    if len(_valid(clients[name])) > 1:
         return False
     old = clients[name][0] if until is None else f"{clients[name][0]}@{until:010d}"
     put({**clients, name: [make(32), old]}, root, owner)
@@ -105,8 +106,9 @@ def retire(name: str, root: Path = paths.ROOT, owner: str = "root:root") -> bool
 def texts(clients: Mapping[str, list[str]]) -> dict[Path, str | None]:
     """Given all clients, return the text of the files that carry their keys, None where there is no client."""
     if not clients:
-        return {paths.CLIENTS: None, paths.CLIENTS_CONF: None}
-    return {paths.CLIENTS: json.dumps(clients, indent=1) + "\n", paths.CLIENTS_CONF: _maps(clients)}
+        return {paths.CLIENTS_CONF: None, paths.CLIENTS: None}
+    # What nginx reads first: a power cut in between then looks as if nothing was done, and is done again.
+    return {paths.CLIENTS_CONF: _maps(clients), paths.CLIENTS: json.dumps(clients, indent=1) + "\n"}
 
 
 def _maps(clients: Mapping[str, list[str]]) -> str:
@@ -127,6 +129,12 @@ def _maps(clients: Mapping[str, list[str]]) -> str:
             "",
         ]
     )
+
+
+def _valid(entries: Iterable[str], now: float | None = None) -> list[str]:
+    """Those of a client's keys that have not ended by themselves; `now` in unix seconds."""
+    moment = time.time() if now is None else now
+    return [entry for entry in entries if not (until := entry.partition("@")[2]) or int(until) > moment]
 
 
 def _bare(entry: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ def run(
     # systemd puts variables in the place of `$NAME` in what it starts (systemd.service(5)); `$$` is a dollar sign
     plain = [word.replace("$", "$$") for word in argv]
     words = list(argv) if container else [*_bounded(env, user, most, seconds), "--", *plain]
+    began = time.monotonic()
     try:
         result = run(words)
     except FloorError:
@@ -43,6 +45,8 @@ def run(
     finally:
         if container:
             containers.remove(container, run)
+    if not result.ok and time.monotonic() - began >= seconds:
+        return _ended(late=True)  # systemd ended it, by RuntimeMaxSec
     return _ended(code=result.code if result.code is not None else 127, out=result.out, err=result.err)
 
 

@@ -34,7 +34,10 @@ def rotate(
     name: Name,
     config: ConfigPath = DEFAULT,
     lasting: Annotated[
-        str | None, typer.Option("--for", help="End a client's old key after this time, such as 24h.", metavar="TIME")
+        str | None,
+        typer.Option(
+            "--for", help="End a client's old key after this time, such as 24h (at most 168h).", metavar="TIME"
+        ),
     ] = None,
     dry_run: DryRun = False,
     as_json: Json = False,

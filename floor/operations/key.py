@@ -102,6 +102,8 @@ def _change(
     left = _unfinished(aim, what, name)
     if left is None:
         _refuse(aim, plan_deploy(aim, text), name, force=force)
+        if what == "rotate" and name not in KINDS and len(present_key(aim, name)) > 1:
+            raise RefusedError(f"{name}: has an old key beside its new one; end that first: floor key retire {name}")
     else:
         target = left
 

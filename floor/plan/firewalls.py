@@ -55,14 +55,16 @@ def _told(other: Mapping[str, Any], who: str, ports: Sequence[int]) -> str:
 
 
 def _rule(other: Mapping[str, Any], who: str, ports: str) -> str:
-    first = who.partition(",")[0]
+    senders = [] if who == EVERYBODY else who.split(", ")
     if other["by"] == "ufw":
-        source = "any" if who == EVERYBODY else first
-        return f"ufw allow proto tcp from {source} to any port {ports}"
-    if other["by"] == "firewalld":
-        if who == EVERYBODY:
-            return " && ".join(f"firewall-cmd --permanent --add-port={port}/tcp" for port in ports.split(","))
-        return f"firewall-cmd --permanent --zone=trusted --add-source={first}"
-    saddr = "" if who == EVERYBODY else f"{'ip6' if ':' in first else 'ip'} saddr {{ {who} }} "
-    place = f"{other['family']} {other['table']} {other['chain']}"
-    return f"nft insert rule {place} {saddr}tcp dport {{ {ports} }} accept"
+        rules = [f"ufw allow proto tcp from {one} to any port {ports}" for one in senders or ["any"]]
+    elif other["by"] == "firewalld" and senders:
+        rules = [f"firewall-cmd --permanent --zone=trusted --add-source={one}" for one in senders]
+    elif other["by"] == "firewalld":
+        rules = [f"firewall-cmd --permanent --add-port={port}/tcp" for port in ports.split(",")]
+    else:
+        by_family = {family: [one for one in senders if (":" in one) == (family == "ip6")] for family in ("ip", "ip6")}
+        saddrs = [f"{family} saddr {{ {', '.join(some)} }} " for family, some in by_family.items() if some]
+        place = f"{other['family']} {other['table']} {other['chain']}"
+        rules = [f"nft insert rule {place} {saddr}tcp dport {{ {ports} }} accept" for saddr in saddrs or [""]]
+    return " && ".join(rules)

@@ -7,8 +7,9 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from floor.box import paths
+from floor.box import files, paths
 from floor.box.foreign import starters
+from floor.box.locked import mine
 from floor.errors import FloorError, RefusedError
 
 MARK = "# taken over by floor: "
@@ -25,10 +26,7 @@ def disable(path: Path, digest: str, root: Path = paths.ROOT) -> None:
     lines = _lines(path, root)
     kept = paths.TAKEN_FILES / str(path).strip("/").replace("/", "-")
     if not paths.under(root, kept).exists():
-        place = paths.under(root, kept)
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        place.touch(mode=0o600)
-        place.write_text("\n".join(lines) + "\n")
+        files.write(kept, "\n".join(lines).encode(errors="surrogateescape"), mode=0o600, owner=mine(), root=root)
     _write(path, [MARK + line if starters.digest(line) == digest else line for line in lines], root)
 
 
@@ -49,9 +47,11 @@ def _lines(path: Path, root: Path) -> list[str]:
             f"{path}: is no file of cron's; floor changes lines only in /etc/crontab and below {', '.join(FOLDERS)}"
         )
     try:
-        return paths.under(root, path).read_text(errors="surrogateescape").splitlines()
+        return paths.under(root, path).read_bytes().decode(errors="surrogateescape").split("\n")
     except FileNotFoundError:
         return []
+    except OSError as error:
+        raise FloorError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def _write(path: Path, lines: list[str], root: Path) -> None:
@@ -59,14 +59,17 @@ def _write(path: Path, lines: list[str], root: Path) -> None:
     place = paths.under(root, path)
     if place.is_symlink():
         raise FloorError(f"{path}: is a link; change the line by hand where it leads to")
-    seen = place.stat()
     temporary = place.with_name(f".{place.name}.floor")
-    temporary.unlink(missing_ok=True)
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "w", errors="surrogateescape") as file:
-        file.write("\n".join(lines) + "\n")
-        file.flush()
-        os.fchown(file.fileno(), seen.st_uid, seen.st_gid)
-        os.fchmod(file.fileno(), stat.S_IMODE(seen.st_mode))
-        os.fsync(file.fileno())
-    temporary.replace(place)
+    try:
+        seen = place.stat()
+        temporary.unlink(missing_ok=True)
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write("\n".join(lines).encode(errors="surrogateescape"))
+            file.flush()
+            os.fchown(file.fileno(), seen.st_uid, seen.st_gid)
+            os.fchmod(file.fileno(), stat.S_IMODE(seen.st_mode))
+            os.fsync(file.fileno())
+        temporary.replace(place)
+    except OSError as error:
+        raise FloorError(f"{path}: cannot be written: {error.strerror}; change the line by hand") from None

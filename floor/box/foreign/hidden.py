@@ -6,7 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 
 MARK = "(left out)"
-_NAME = re.compile(r"(^|[_-])(token|key|keys|secret|password|passwd|credential|credentials)s?$", re.IGNORECASE)
+# `tokens` alone are counted, not told: --max-num-batched-tokens
+_NAME = re.compile(
+    r"((^|[_-])(token|keys?|(api|auth|access|bearer|secret|hf)[_-]tokens|secrets?|passphrase|passwd|credentials?)"
+    r"|[_-]pass|apikeys?|passwords?)$",
+    re.IGNORECASE,
+)
 _PATHS = re.compile(r"[_-](key|cert|token|password|secret)[_-]?(file|path)$", re.IGNORECASE)
 _VALUE = re.compile(r"\b(hf_|sk-)[A-Za-z0-9_-]{16,}|(?<=Bearer )\S+|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)")
 
@@ -20,7 +25,7 @@ def argv(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """Given a command line, return it with MARK for every secret, and the flags that had one."""
     shown: list[str] = []
     gone: list[str] = []
-    hide = False
+    hide, last = False, ""
     for word in words:
         flag, equals, _ = word.partition("=")
         if word.startswith("-") and secret(flag.lstrip("-")):
@@ -32,6 +37,9 @@ def argv(words: Sequence[str]) -> tuple[list[str], list[str]]:
         else:
             hide = False
             shown.append(text(word))
+            last = flag if word.startswith("-") else last
+            if shown[-1] != word:
+                gone.append(last or "a word of its command line")
     return shown, gone
 
 

@@ -161,7 +161,8 @@ def cron(seek: Seek) -> list[dict[str, Any]]:
     found = []
     for path, system in _tables(seek.root):
         try:
-            lines = path.read_text(errors="surrogateescape").splitlines()
+            # as cron counts them; str.splitlines would end a line at a form feed, too
+            lines = path.read_bytes().decode(errors="surrogateescape").split("\n")
         except OSError:
             continue
         place = f"/{path.relative_to(seek.root)}"

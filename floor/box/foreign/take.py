@@ -107,7 +107,11 @@ def _process(pid: int, ticks: int, root: Path) -> dict[str, Any] | None:
     if not ticks or procs.ticks(pid, proc) != ticks or procs.ended(pid, proc):
         return None
     argv, _ = hidden.argv(processes.argv(pid, proc))
-    return {"argv": argv, "folder": str((proc / str(pid) / "cwd").readlink()), "running": True}
+    try:
+        folder = str((proc / str(pid) / "cwd").readlink())
+    except OSError:  # it is ending just now
+        folder = "?"
+    return {"argv": argv, "folder": folder, "running": True}
 
 
 def _below(pid: int) -> list[int]:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floor.box import clients
+from floor.box.secrets import place
 from floor.errors import FloorError, UsageError
 
 PLACE = "etc/floor/secrets"
@@ -84,6 +85,34 @@ def test_an_old_key_may_end_by_itself(root: Path, me: str, make: Callable[[int],
     for pattern, sent in zip(patterns, (old, f"Bearer {old}"), strict=True):
         assert re.search(pattern, f"1764575999.999 {sent}")
         assert not re.search(pattern, f"1764576000.000 {sent}")
+    assert clients.retire("alice", root, me)
+    assert old not in (root / PLACE / "clients.conf").read_text()
+
+
+def test_an_old_key_that_has_ended_makes_room_for_the_next(root: Path, me: str, make: Callable[[int], str]) -> None:
+    clients.named(["alice"], root, make, me)
+    clients.rotate("alice", root, make, me, until=1764576000)
+    assert [len(clients.told(root, now)["alice"]) for now in (1764575999, 1764576000)] == [2, 1]
+    first = clients.read(root)["alice"][0]
+    assert clients.rotate("alice", root, make, me)  # it ended long ago
+    assert clients.read(root)["alice"][1:] == [first]
+    assert "1764576000" not in (root / PLACE / "clients.json").read_text()
+
+
+def test_a_power_cut_between_the_two_files_leaves_what_was_asked_to_be_done_again(
+    root: Path, me: str, make: Callable[[int], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (old,) = clients.named(["alice"], root, make, me)["alice"]
+    clients.rotate("alice", root, make, me)
+
+    def cut(path: Path, text: str | None, root: Path, owner: str) -> None:
+        place(path, text, root, owner)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(clients, "place", cut)
+    with pytest.raises(KeyboardInterrupt):
+        clients.retire("alice", root, me)
+    monkeypatch.setattr(clients, "place", place)
     assert clients.retire("alice", root, me)
     assert old not in (root / PLACE / "clients.conf").read_text()
 

@@ -53,5 +53,12 @@ def test_a_container_is_removed_whatever_happens(meminfo: Path, programs: Progra
     assert programs.ran == [["docker", "rm", "--force", "--", "floor-trial-x"]]
 
 
+def test_one_that_systemd_ended_by_its_time_is_late_and_proves_nothing(meminfo: Path, programs: Programs) -> None:
+    programs.on("systemd-run", code=1, err="Error: half a word")
+    given: dict[str, Any] = {"user": "floor", "container": None, "most": GIB, "root": meminfo, "run": programs}
+    assert trial.run(["/p"], {}, seconds=0, **given)["late"]
+    assert not trial.run(["/p"], {}, seconds=9, **given)["late"]
+
+
 def test_a_program_that_is_not_there_ends_as_a_shell_would_say(meminfo: Path, programs: Programs) -> None:
     assert tried(meminfo, programs)["code"] == 127

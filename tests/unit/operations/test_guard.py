@@ -7,6 +7,7 @@ import pytest
 from floor.desired.firewall import UNIT
 from floor.errors import FloorError
 from floor.operations.status import status
+from floor.plan.firewalls import _rule
 from tests.simulated.box import engine_rules
 from tests.simulated.situation import THREE_BOXES, Situation
 
@@ -132,6 +133,26 @@ def test_other_peoples_firewalls_are_named_with_the_rule_that_they_lack(deployed
     assert list(deployed.deployment().look()[1].notes) == [MINE]
     deployed.box("spark-b").firewalls = [{**drop, "by": "firewalld", "ports": [8000, 8099]}]
     assert deployed.deployment().look()[1].notes[0].endswith("`firewall-cmd --permanent --add-port=8080/tcp`")
+
+
+@pytest.mark.parametrize(
+    ("by", "rule"),
+    [
+        ("ufw", "ufw allow proto tcp from {} to any port 8000"),
+        ("firewalld", "firewall-cmd --permanent --zone=trusted --add-source={}"),
+    ],
+)
+def test_a_rule_is_named_for_each_proxy(by: str, rule: str) -> None:
+    senders, other = ["192.0.2.11", "192.0.2.12"], {"by": by, "family": "ip", "table": "filter", "chain": "INPUT"}
+    assert _rule(other, ", ".join(senders), "8000") == " && ".join(rule.format(one) for one in senders)
+
+
+def test_a_rule_of_nftables_keeps_the_two_families_apart() -> None:
+    other = {"by": "", "family": "inet", "table": "mine", "chain": "INPUT"}
+    assert _rule(other, "192.0.2.11, 2001:db8::1", "8000") == (
+        "nft insert rule inet mine INPUT ip saddr { 192.0.2.11 } tcp dport { 8000 } accept && "
+        "nft insert rule inet mine INPUT ip6 saddr { 2001:db8::1 } tcp dport { 8000 } accept"
+    )
 
 
 @pytest.mark.parametrize(("direct", "done"), [("deny", "kept off"), ("warn", "let through")])

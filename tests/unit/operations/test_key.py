@@ -195,7 +195,10 @@ def test_a_clients_old_key_is_valid_until_it_is_retired(deployed: Situation) -> 
     assert new[1] == old
     assert clients(deployed, "spark-b") == clients(deployed)
     assert key.show(deployed.site(), "alice")[0] == new[0]
-    assert not rotate(deployed, "alice").changed  # it has two
+    with pytest.raises(RefusedError) as caught:
+        rotate(deployed, "alice")
+    told = "alice: has an old key beside its new one; end that first: floor key retire alice"
+    assert str(caught.value) == told
     assert retire(deployed, "alice").changed
     assert clients(deployed)["alice"] == clients(deployed, "spark-b")["alice"] == [new[0]]
     assert not retire(deployed, "alice").changed

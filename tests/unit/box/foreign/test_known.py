@@ -41,11 +41,29 @@ def test_an_engine_is_known_by_its_command_line(line: str, engine: str | None, f
 def test_values_of_secrets_are_left_out_of_command_lines() -> None:
     line = "vllm serve /m --api-key a b --hf-token=c --max-model-len 5 --ssl-key-file /k --x https://me:pw@host/"
     shown, names = hidden.argv(line.split())
-    assert names == ["--api-key", "--hf-token"]
+    assert names == ["--api-key", "--hf-token", "--x"]
     assert " ".join(shown) == (
         "vllm serve /m --api-key (left out) (left out) --hf-token=(left out) --max-model-len 5 "
         "--ssl-key-file /k --x https://(left out)@host/"
     )
+
+
+@pytest.mark.parametrize("flag", ["--max-num-batched-tokens", "--n-predict-tokens", "--num-speculative-tokens"])
+def test_a_count_of_tokens_is_no_secret(flag: str) -> None:
+    for words in (["vllm", "serve", "/m", flag, "8192"], ["vllm", "serve", "/m", f"{flag}=8192"]):
+        assert hidden.argv(words) == (words, [])
+
+
+@pytest.mark.parametrize(
+    "name", ["PGPASSWORD", "OPENAI_APIKEY", "SMTP_PASS", "API_TOKENS", "VLLM_API_KEYS", "X-SECRETS"]
+)
+def test_what_opens_something_is_known_by_its_name(name: str) -> None:
+    assert hidden.secret(name)
+
+
+def test_a_secret_within_a_word_is_told_by_its_flag() -> None:
+    token = f"hf_{'x' * 20}"
+    assert hidden.argv(["llama-server", "-hft", token]) == (["llama-server", "-hft", hidden.MARK], ["-hft"])
 
 
 def test_values_of_secrets_are_left_out_of_environments() -> None:

@@ -123,6 +123,35 @@ def test_a_line_of_cron_is_commented_out_and_comes_back(box: Box) -> None:
     assert place.read_text() == before + "# added meanwhile\n"
 
 
+def test_a_file_of_cron_keeps_every_byte_that_is_not_the_lines(box: Box) -> None:
+    place = box.root / "etc/cron.d/models"
+    before = f"# caf\xe9 \x0c of old\r\n{LINE}\n# no end of line".encode("latin-1")
+    place.write_bytes(before)
+    take.disable(CRON, box.root, box.run)
+    assert place.read_bytes() == before.replace(LINE.encode(), f"{crontab.MARK}{LINE}".encode())
+    assert (box.root / "var/lib/floor/taken-over/etc-cron.d-models").read_bytes() == before
+    undo(box.root, box.run)
+    assert place.read_bytes() == before
+
+
+def test_a_file_of_cron_that_cannot_be_written_is_named_and_keeps_nothing_else_back(box: Box) -> None:
+    taken.add(UNIT, {"enabled": "enabled", "running": True}, time.time(), box.root)
+    take.disable(CRON, box.root, box.run)
+    (box.root / "etc/cron.d/.models.floor").mkdir()  # where the new file would be written first
+    first, second = undo(box.root, box.run)
+    assert first.startswith("cron /etc/cron.d/models could not be brought back: /etc/cron.d/models: cannot be written")
+    assert second == "unit vllm.service is as it was: enabled and started"
+
+
+def test_a_process_that_is_just_ending_still_counts_as_running(tmp_path: Path) -> None:
+    place = tmp_path / "proc/77"
+    place.mkdir(parents=True)
+    (place / "stat").write_text(f"77 (vllm) R {' '.join(['0'] * 18)} 4711 0\n")
+    (place / "cmdline").write_bytes(b"")  # nor is there a link to its folder any more
+    thing = {"kind": "process", "name": "77", "key": "4711"}
+    assert take.look(thing, tmp_path) == {"argv": [], "folder": "?", "running": True}
+
+
 def test_a_line_that_somebody_took_out_meanwhile_stays_out(box: Box) -> None:
     take.disable(CRON, box.root, box.run)
     (box.root / "etc/cron.d/models").write_text("# empty\n")
