@@ -13,7 +13,9 @@ from urllib.parse import unquote
 
 from floor.apply import tunnel
 from floor.box import hub as api
+from floor.box import manifest
 from floor.box.manifest import Origin
+from floor.errors import FloorError
 from floor.operations.site import Site
 
 if TYPE_CHECKING:
@@ -45,7 +47,11 @@ class Handler(BaseHTTPRequestHandler):
         asked = {**api.headers(self.hub.token), "Accept-Encoding": "identity"}
         if wanted := self.headers.get("Range"):
             asked["Range"] = wanted
-        url = api.file_url(self.hub.endpoint, self.origin, unquote(self.path).lstrip("/"))
+        try:  # a path with `..` would lead to anything that the hub's token opens
+            path = manifest.safe(unquote(self.path).lstrip("/"))
+        except FloorError:
+            return self._say(HTTPStatus.NOT_FOUND)
+        url = api.file_url(self.hub.endpoint, self.origin, path)
         self.close_connection = True
         begun = False
         try:

@@ -6,13 +6,17 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.client import HTTPConnection
 
 import pytest
 
 from floor.agent.calls import fetch as calls
 from floor.apply import tunnel
 from floor.box import manifest
+from floor.box.manifest import Origin
 from floor.errors import FloorError, RefusedError, UsageError
+from floor.operations.fetch import Hub
+from floor.operations.fetch_relay import Relay
 from tests.hub import REVISION, TOKEN, made
 from tests.integration.fetch.conftest import FOLDER, Place, same
 
@@ -126,6 +130,27 @@ def test_where_only_this_machine_reaches_the_hub_it_passes_the_files_on(
     assert f"spark-a: fetches org/flagship at 3f9c1e6a0b7d through this machine into {FOLDER}" in place.said
     jobs = [path for box in BOXES for path in (place.root(box) / "run/floor/fetch").iterdir()]
     assert not any(TOKEN in path.read_text() for path in jobs)
+
+
+def test_a_box_gets_the_files_of_that_repository_alone(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing else that the hub's token opens, whatever a box asks for."""
+
+    @contextmanager
+    def reverse(_box: str, _destination: str, port: int) -> Iterator[int]:
+        yield port
+
+    monkeypatch.setattr(tunnel, "reverse", reverse)
+    relay = Relay(place.site(), Hub(place.hub.url, TOKEN))
+    url, token = relay.url("spark-a", Origin("org/flagship", REVISION))
+    said = []
+    for path in ("/config.json", "/../../../../api/models/org/flagship/revision/main", "/%2e%2e/%2e%2e/x", "//x", "/"):
+        way = HTTPConnection(url.removeprefix("http://"))  # httpx would tidy the path
+        way.request("GET", path, headers={"Authorization": f"Bearer {token}"})
+        said.append(way.getresponse().status)
+        way.close()
+    relay.close()
+    assert said[:3] == [200, 404, 404]
+    assert [path for path, _ in place.hub.asked if "config.json" not in path and path != "x"] == []
 
 
 def test_a_box_that_has_it_needs_no_hub(place: Place) -> None:
