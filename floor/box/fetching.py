@@ -200,6 +200,8 @@ def _all(
             raise StoppedError
 
     def one(entry: Entry) -> Entry:
+        if over.is_set():  # each file alone would try as long as the first that failed
+            raise StoppedError
         report.say(entry.path)
         try:
             sha256 = download(client, source.remote(url, entry), entry, weights.within(part, entry.path), tick, **given)

@@ -161,6 +161,14 @@ def test_a_server_that_brings_nothing_any_more_is_told(hub: Hub, folder: Path, b
     assert not folder.exists()
 
 
+def test_when_nothing_comes_any_more_the_files_behind_are_not_tried_each(hub: Hub, bring: Bring) -> None:
+    hub.files = {f"{n:02}.bin": b"x" * 100 for n in range(40)}
+    hub.faults.cuts = [0] * 999
+    with pytest.raises(UnreachableError):
+        bring()
+    assert len({path for path, _ in hub.asked}) <= 2 * fetching.AT_ONCE
+
+
 def test_a_gated_repository_says_how_to_get_in(hub: Hub, folder: Path, bring: Bring) -> None:
     hub.gated = True
     with pytest.raises(DeniedError, match=r"is gated: accept its terms .* \(no token: set HF_TOKEN\)"):
