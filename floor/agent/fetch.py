@@ -60,6 +60,9 @@ def work(name: str, root: Path) -> int:
         except FloorError as error:
             word = next(word for kind, word in KINDS if isinstance(error, kind))
             return _over(report, job, root, "failed", error=word, message=str(error))
+        except OSError as error:  # a disk that is full, read-only or broken
+            message = f"{error.filename or job.get('folder')}: {error.strerror or error}"
+            return _over(report, job, root, "failed", error="failed", message=message)
         except Exception as error:  # whatever it was: words for the caller, the place for the journal
             syslog.openlog("floor-fetch", syslog.LOG_PID, syslog.LOG_DAEMON)
             for line in traceback.format_exc().splitlines():

@@ -61,17 +61,20 @@ class Handler(BaseHTTPRequestHandler):
     served: Served
 
     def do_HEAD(self) -> None:
-        with self.served:
-            self._answer(body=False)
+        self._admit(body=False)
 
     def do_GET(self) -> None:
-        with self.served:
-            self._answer(body=True)
+        self._admit(body=True)
 
-    def _answer(self, *, body: bool) -> None:
+    def _admit(self, *, body: bool) -> None:
+        """Answer whoever has the token; nobody else keeps this server up."""
         given = self.headers.get("Authorization") or ""
         if not hmac.compare_digest(given.encode(), self.served.authorization.encode()):
             return self._refuse(HTTPStatus.UNAUTHORIZED)
+        with self.served:
+            return self._answer(body=body)
+
+    def _answer(self, *, body: bool) -> None:
         path = unquote(self.path).lstrip("/")
         if path not in self.served.paths:
             return self._refuse(HTTPStatus.NOT_FOUND)

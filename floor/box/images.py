@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
@@ -11,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from floor.box import command, containers, paths
-from floor.errors import FloorError
+from floor.errors import FloorError, UsageError
 
 PACKED = "image.tar"
+ID = re.compile(r"(?:sha256:)?[0-9a-f]{12,64}")
 Follow = Callable[[Sequence[str], Callable[[str], None]], tuple[int, str]]
 
 
@@ -102,5 +104,10 @@ def unpack(folder: Path, reference: str, image: str, say: Callable[[str], None],
 
 
 def spool(image: str, root: Path = paths.ROOT) -> Path:
-    """Given an image's id, return the folder that its packed form lies in on its way to another box."""
+    """Given an image's id, return the folder that its packed form lies in on its way to another box.
+
+    Raises UsageError for what is no id: the folder is removed afterwards.
+    """
+    if not ID.fullmatch(image):
+        raise UsageError(f"image {image!r:.100}: must be an id, sha256: and 64 hex digits")
     return paths.under(root, paths.FETCH_SPOOL) / image.removeprefix("sha256:")[:12]

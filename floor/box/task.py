@@ -54,7 +54,7 @@ def start(
 ) -> bool:
     """Begin a task and hand it its secret. Return False where it runs already. Raises FloorError where it cannot."""
     with locked(place(task, "start", root)):
-        if pid(task, root) is not None:
+        if not _over(task, root, sleep):
             return False
         place(task, "state.json", root).unlink(missing_ok=True)
         files.write(paths.FETCH_RUN / f"{task}.json", json.dumps(dict(job)), mode=0o600, owner=mine(), root=root)
@@ -71,6 +71,17 @@ def start(
         if secret is not None:
             _hand_over(task, pipe, secret, root, sleep)
     return True
+
+
+def _over(task: str, root: Path, sleep: Callable[[float], None]) -> bool:
+    """Whether no process works on a task. One that has said what came of it is about to end, and is waited for."""
+    for _ in range(int(START_SECONDS / POLL)):
+        if pid(task, root) is None:
+            return True
+        if (state(task, root) or {}).get("state") == "working":
+            return False
+        sleep(POLL)
+    return False
 
 
 def _transient(task: str, what: str) -> list[str]:

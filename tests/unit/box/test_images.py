@@ -10,7 +10,7 @@ import pytest
 
 from floor.box import images
 from floor.box.command import Result
-from floor.errors import FloorError
+from floor.errors import FloorError, UsageError
 
 ID = f"sha256:{'1' * 64}"
 
@@ -71,3 +71,9 @@ def test_what_a_program_prints_is_followed() -> None:
     said: list[str] = []
     assert images.follow(["sh", "-c", "echo one; echo two >&2; exit 3"], said.append) == (3, "one / two")
     assert said == ["one", "two"]
+
+
+@pytest.mark.parametrize("image", ["", "sha256:", "../../../..", "../../../etc", "sha256:../../../etc"])
+def test_what_is_no_id_leads_to_no_folder(image: str) -> None:
+    with pytest.raises(UsageError, match="must be an id"):
+        images.spool(image)

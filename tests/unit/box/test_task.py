@@ -84,6 +84,15 @@ def test_one_that_runs_is_not_begun_again(root: Path) -> None:
     assert task.pid(TASK, root) is None
 
 
+def test_one_that_is_about_to_end_is_waited_for(root: Path) -> None:
+    first, second = Systemd(root), Systemd(root)
+    task.start(TASK, JOB, None, root, first)
+    task.place(TASK, "state.json", root).write_text(json.dumps({"state": "failed"}))
+    assert task.start(TASK, JOB, None, root, second, lambda _seconds: first.handle is not None and first.dies())
+    assert len(second.ran) == 1
+    second.dies()
+
+
 def test_a_process_that_is_gone_before_its_end_has_died(root: Path) -> None:
     assert task.state(TASK, root) is None
     systemd = Systemd(root)
