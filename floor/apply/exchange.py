@@ -32,6 +32,10 @@ class NotInstalledError(BoxError):
     """The box was reached, and floor is not on it."""
 
 
+class FailedError(BoxError):
+    """The box answered that it could not do what was asked."""
+
+
 class Transport:
     """Reaches one box. `box` is its name in floor.yaml, `release` what its agent runs, None before the first call.
 
@@ -170,7 +174,7 @@ def failure(box: str, error: Mapping[str, Any]) -> Exception:
         case "refused":
             return RefusedError(message)
         case _:
-            return BoxError(message)
+            return FailedError(message)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

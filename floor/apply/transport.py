@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from floor.apply.exchange import NotInstalledError, Transport, UnreachableError, give_up
+from floor.apply.exchange import FailedError, NotInstalledError, Transport, UnreachableError, give_up
 from floor.apply.local import LocalTransport
 from floor.apply.ssh import SshTransport
 from floor.config.model import Config
 
 __all__ = [
     "LOCAL",
+    "FailedError",
     "LocalTransport",
     "NotInstalledError",
     "SshTransport",

@@ -88,7 +88,7 @@ def reboot(
 ) -> None:
     """Reboot boxes one at a time, each after what the one before holds serves again.
 
-    Refuses to take the last serving copy of a model, or the only proxy, unless --force accepts the outage.
+    Refuses to take the last serving copy of a model, or the only serving proxy, unless --force accepts the outage.
     """
     from floor.operations.reboot import reboot as run
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from floor.apply.transport import UnreachableError
+from floor.apply.transport import FailedError, UnreachableError
 from floor.errors import BoxError, BusyError, FloorError
 from floor.operations.lease import Lease
 from floor.operations.site import Site
@@ -99,9 +99,11 @@ class Execution:
     def _call(self, step: Step, params: Any) -> Any:
         """One call; a box that is out of reach for a moment is asked again: every call may be repeated.
 
-        One that goes down or comes up may refuse a connection in any words. It is asked once more at least: this
-        process may have slept since it asked, and then the box tells who has it now.
+        One that goes down or comes up may refuse a connection in any words, and fail for a moment at what it is asked.
+        It is asked once more at least: this process may have slept since it asked, and then the box tells who has it
+        now.
         """
+        fails: float | None = None
         since, patience = self.site.clock() if step.away else None, step.away or LOST_SECONDS
         while True:
             if self.lease.lost.is_set():
@@ -111,6 +113,14 @@ class Execution:
             except BoxError as error:
                 if not (step.away or isinstance(error, UnreachableError)):
                     raise
+                if isinstance(error, FailedError):
+                    fails = self.site.clock() if fails is None else fails
+                    if self.site.clock() - fails > LOST_SECONDS:
+                        raise
+                    self.progress(f"  {error}, trying again")
+                    self.site.sleep(LOST_POLL)
+                    continue
+                fails = None
                 since = self.site.clock() if since is None else since
                 if self.site.clock() - since > patience:
                     what = f"lost in the middle of `{step.text}`"

@@ -137,7 +137,13 @@ def _refuse(aim: Aim, before: Mapping[str, str], *, force: bool) -> None:
                 f"{box} is the machine that this runs on, and floor would go down with it; run `systemctl reboot` on "
                 "it, which takes its copies out of the pools first, or run `floor reboot` from another machine"
             )
-        if not force and aim.config.proxy.boxes == [box]:
-            raise RefusedError(
-                f"{box} is the only proxy: nobody reaches any model until it is back; accept that with --force"
-            )
+        if not force and (only := _only(aim, box)):
+            raise RefusedError(f"{box} is {only}: nobody reaches any model until it is back; accept that with --force")
+
+
+def _only(aim: Aim, box: str) -> str:
+    """What a box is that no other proxy stands in for; empty for any other box."""
+    if aim.config.proxy.boxes == [box]:
+        return "the only proxy"
+    serving = [seen.box for seen in aim.proxies if seen.unit("floor-proxy.service").running]
+    return "the only proxy that serves" if serving == [box] else ""

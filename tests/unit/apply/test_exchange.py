@@ -15,7 +15,7 @@ import pytest
 
 from floor.agent.__main__ import MARKER as SPOKEN
 from floor.apply import exchange
-from floor.apply.exchange import UnreachableError
+from floor.apply.exchange import FailedError, UnreachableError
 from floor.apply.local import LocalTransport
 from floor.box.lease import HeldError
 from floor.errors import BoxError, RefusedError
@@ -75,7 +75,7 @@ def test_a_busy_box_is_told_with_its_record() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "error"), [("refused", RefusedError), ("failed", BoxError), ("usage", BoxError), ("?", BoxError)]
+    ("kind", "error"), [("refused", RefusedError), ("failed", FailedError), ("usage", FailedError), ("?", FailedError)]
 )
 def test_an_error_of_the_agent_keeps_its_kind_and_names_the_box(kind: str, error: type[Exception]) -> None:
     with pytest.raises(error, match=r"^spark-a: no$") as caught:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from floor.apply.transport import FailedError
 from floor.errors import BoxError, BusyError, FloorError, RefusedError, UsageError
 from floor.operations import reboot
 from floor.plan.reboot import BOOT_SECONDS
+from tests.simulated.calls import Calls
 from tests.simulated.situation import ONE_BOX, THREE_BOXES, Situation
 from tests.simulated.world import BOOT_SECONDS as BOOTS
 
@@ -109,6 +111,20 @@ def test_a_box_that_does_not_come_back_stops_it_and_the_rest_stays(deployed: Sit
     assert deployed.members()[1] == {"flagship@spark-b"}
 
 
+def test_a_box_that_cannot_do_it_says_why_and_soon(deployed: Situation, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise FailedError("spark-a: the box does not reboot: systemd-run: no bus")
+
+    monkeypatch.setattr(Calls, "box_reboot", fails)
+    began = deployed.world.now
+    with pytest.raises(FailedError, match="systemd-run: no bus"):
+        outcome(deployed, "spark-a")
+    assert "  spark-a: the box does not reboot: systemd-run: no bus, trying again" in deployed.progress
+    assert deployed.world.now - began < 300
+    deployed.world.sleep(200)
+    assert deployed.members() == [BOTH, BOTH]
+
+
 def test_one_that_takes_its_time_is_waited_for(deployed: Situation) -> None:
     deployed.world.boot_seconds = BOOT_SECONDS - 60
     outcome(deployed, *BOXES)
@@ -132,6 +148,17 @@ def test_the_only_proxy_is_refused_until_the_outage_is_accepted(situation: Situa
         outcome(situation, "spark-c")
     outcome(situation, "spark-c", force=True)
     assert situation.box("spark-c").reboots == 1
+
+
+@pytest.mark.parametrize("gone", ["box", "nginx"])
+def test_the_only_proxy_that_serves_is_refused_too(deployed: Situation, gone: str) -> None:
+    if gone == "box":
+        deployed.box("spark-b").up = False
+    else:
+        deployed.box("spark-b").lose("floor-proxy.service")
+    with pytest.raises(RefusedError, match="spark-a is the only proxy that serves: nobody reaches any model"):
+        outcome(deployed, "spark-a")
+    assert reboots(deployed) == [0, 0]
 
 
 def test_one_box_alone_with_force(situation: Situation) -> None:
