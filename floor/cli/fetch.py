@@ -36,8 +36,13 @@ def fetch(
 
     Boxes go on when this command ends; run it again to see how far they are. A gated model needs HF_TOKEN.
     """
+    from floor.errors import UsageError
     from floor.operations import fetch_run
 
+    if stop and (dry_run or as_json or check or pin):
+        raise UsageError("--stop: ends what is fetched now; leave --dry-run, --json, --check and --pin out")
+    if pin and (as_json or check or box):
+        raise UsageError("--pin: only writes floor.yaml; leave --box, --json and --check out")
     hub, screen = _hub(), Screen(beside=as_json)
     if pin:
         _pin(config, hub, models or [], dry_run=dry_run)

@@ -33,7 +33,7 @@ def parse(text: str, name: str = "floor.yaml") -> Config:
 
 def load(path: Path) -> Loaded:
     """Given the path of a floor.yaml, return it loaded. Raise ConfigError with every problem."""
-    text = decode(_read(path), str(path))
+    text = text_of(path)
     config, warnings = examine(text, str(path))
     return Loaded(config, text, path, warnings)
 
@@ -71,6 +71,11 @@ def decode(raw: bytes, name: str) -> str:
         raise ConfigError(
             [f"{name}:{line}: found the byte 0x{raw[error.start]:02x}; write the file as UTF-8"]
         ) from None
+
+
+def text_of(path: Path) -> str:
+    """Given the path of a floor.yaml, return its text. Raise ConfigError where it cannot be had."""
+    return decode(_read(path), str(path))
 
 
 def _read(path: Path) -> bytes:

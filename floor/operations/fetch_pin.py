@@ -11,7 +11,7 @@ from floor.apply.transport import Transport
 from floor.box import hub as hub_api
 from floor.config import edit, source
 from floor.config.check.fetch import COMMIT
-from floor.config.load import decode, examine
+from floor.config.load import examine, text_of
 from floor.config.problem import KeyPath, show
 from floor.errors import BoxError, ConfigError, FloorError
 from floor.operations.fetch import Hub
@@ -113,9 +113,15 @@ def refuse(text: str, name: str, hub: Hub, connect: Connect) -> None:
 
 
 def pin(path: Path, hub: Hub, connect: Connect, models: Any, *, dry_run: bool) -> tuple[str, bool]:
-    """Write the commits into the file and return the difference, and whether there is one."""
-    text = decode(path.read_bytes(), str(path))
+    """Write the commits into the file and return the difference, and whether there is one.
+
+    Raises ConfigError and FloorError for a file that cannot be read or written, and as `commits` does.
+    """
+    text = text_of(path)
     told, new = commits(text, str(path), hub, connect, models)
     if told and not dry_run:
-        path.write_text(new, encoding="utf-8", newline="")
+        try:
+            path.write_text(new, encoding="utf-8", newline="")
+        except OSError as error:
+            raise FloorError(f"{path}: cannot be written ({error.strerror})") from None
     return edit.diff(text, new, str(path)), bool(told)

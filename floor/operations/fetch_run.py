@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from floor.box.manifest import Origin
-from floor.errors import FloorError
+from floor.errors import BoxError, FloorError
 from floor.operations import fetch_demand as demand
 from floor.operations.deploy import install_releases
 from floor.operations.fetch import Fetch, Hub
@@ -152,17 +152,28 @@ def _images(run: Images, goals: Sequence[Image], outcome: Fetched, *, dry_run: b
 
 
 def stop(site: Site, models: Sequence[str], boxes: Sequence[str], say: Say) -> None:
-    """End what the boxes fetch of these models, also where the command that began it is gone. What has come is kept."""
+    """End what the boxes fetch of these models, also where the command that began it is gone. What has come is kept.
+
+    Raise BoxError with each box that could not be asked, after all others were.
+    """
     demand.names(site, models, boxes)
     config = site.loaded.config
     tasks = [(box, goal.task(box)) for goal in plan.weights_wanted(config, models, boxes) for box in goal.places]
     for goal in plan.images_wanted(config, models, boxes):
         tasks += [(box, name) for box in goal.boxes for name in (goal.task, plan.task_name(f"pack {goal.reference}"))]
-    stopped = 0
+    stopped, lost = 0, dict[str, str]()
     for box, task in tasks:
-        answer = site.boxes[box].call("fetch.stop", {"task": task}, timeout=60)
+        if box in lost:
+            continue
+        try:
+            answer = site.boxes[box].call("fetch.stop", {"task": task}, timeout=60)
+        except BoxError as error:
+            lost[box] = str(error)
+            continue
         if answer["stopped"]:
             stopped += 1
             say(f"{box}: stopped; `floor fetch` goes on from what has come")
+    if lost:
+        raise BoxError("what these boxes fetch may go on:\n" + "\n".join(f"  {why}" for why in lost.values()))
     if not stopped:
         say("nothing is being fetched")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from floor.__main__ import run
+from floor.apply.transport import Transport, UnreachableError
 from floor.box import hub as api
 from floor.operations import fetch_run
 from floor.operations.fetch_run import Fetched
@@ -117,6 +118,35 @@ def test_a_branch_is_refused_with_the_commit_and_pinned(
     assert f"+    fetch: {{repo: org/flagship, revision: {NOW}}}" in capsys.readouterr().out
     assert run(["fetch", "--pin"]) == 0
     assert capsys.readouterr().out == "every revision is a commit already\n"
+
+
+def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["fetch", "--pin", "--config", "other.yaml"]) == 2
+    assert capsys.readouterr().err == "error: other.yaml: found no such file; write one, or let `floor init` do it\n"
+
+
+@pytest.mark.parametrize("words", ["--stop --dry-run", "--stop --json", "--stop --pin", "--pin --check"])
+def test_words_that_do_not_go_together(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["fetch", *words.split()]) == 2
+    assert f"error: {words.split()[0]}: " in capsys.readouterr().err
+
+
+def test_stop_reaches_the_others_where_one_box_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: Path
+) -> None:
+    two = TEXT.replace("replicas: [spark-a]", "replicas: [spark-a, spark-b]").replace("REVISION", NOW)
+    place.write_text(two.replace("models:", "  spark-b: {host: 192.0.2.12}\nmodels:"))
+
+    def call(line: Transport, _name: str, *_: Any, **__: Any) -> Any:
+        if line.box == "spark-a":
+            raise UnreachableError("spark-a: no way there")
+        return {"stopped": True}
+
+    monkeypatch.setattr(Transport, "call", call)
+    assert run(["fetch", "--stop"]) == 1
+    told = capsys.readouterr()
+    assert told.out == "spark-b: stopped; `floor fetch` goes on from what has come\n"
+    assert told.err == "error: what these boxes fetch may go on:\n  spark-a: no way there\n"
 
 
 def test_an_endpoint_that_is_none(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
