@@ -47,9 +47,10 @@ integration: install machine
 packaging: install machine
 	$(BIN)/pytest tests/demo tests/packaging
 
-# Two boxes with systemd, sshd, nginx and Docker, in network namespaces of this machine (root).
+# Two boxes with systemd, sshd, nginx and Docker, in network namespaces of this machine (root). Two such pairs side by
+# side, a file each: they mostly wait.
 lab: install machine
-	$(BIN)/pytest tests/lab
+	$(BIN)/pytest -n 2 --dist loadfile tests/lab
 
 # The same boxes with real vLLM on the CPU (root; 3.4 GB on disk the first time).
 real: install machine

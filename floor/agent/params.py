@@ -40,6 +40,15 @@ class Params:
             raise self._fail(name, "a list of texts")
         return value
 
+    def words(self, name: str) -> list[str]:
+        """A command line: a program, and words that may be empty."""
+        value = self.values.get(name)
+        if not isinstance(value, list) or not all(isinstance(one, str) and "\0" not in one for one in value):
+            raise self._fail(name, "a list of texts")
+        if not value or not value[0]:
+            raise self._fail(name, "a command line")
+        return value
+
     def whole(self, name: str, least: int = 0) -> int:
         value = self.values.get(name)
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= LARGEST:

@@ -39,7 +39,7 @@ def trial(call: Call) -> dict[str, Any]:
     params = call.params
     seconds = params.whole("seconds", 1)
     return box.run(
-        params.texts("argv"),
+        params.words("argv"),
         {str(name): str(value) for name, value in params.mapping("env").items()},
         user=params.text("user"),
         container=params.maybe_text("container"),

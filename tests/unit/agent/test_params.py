@@ -14,6 +14,11 @@ READERS: dict[str, tuple[Callable[[Params], Any], list[Any], list[Any]]] = {
     "a text": (lambda p: p.text("x"), ["a", "☃ b"], [None, 1, "", "a\0b", [], True]),
     "a text that may be anything": (lambda p: p.raw("x"), ["", "a\n"], [None, 1, []]),
     "a list of texts": (lambda p: p.texts("x"), [[], ["a"]], [None, "a", [1], [""], [None]]),
+    "a command line": (
+        lambda p: p.words("x"),
+        [["a"], ["a", "", "☃\n"]],
+        [None, "a", [], [""], ["", "a"], ["a", 1], ["a\0"]],
+    ),
     "a whole number": (lambda p: p.whole("x", 1), [1, 70000], [None, 0, -1, 1.5, "1", True, 10**30]),
     "a number": (lambda p: p.number("x", 0), [0, 1.5, 30], ["1", -1, True, [], float("nan")]),
     "true or false": (lambda p: p.flag("x"), [True, False], ["yes", 1, None]),
