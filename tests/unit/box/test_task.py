@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -88,7 +89,15 @@ def test_one_that_is_about_to_end_is_waited_for(root: Path) -> None:
     first, second = Systemd(root), Systemd(root)
     task.start(TASK, JOB, None, root, first)
     task.place(TASK, "state.json", root).write_text(json.dumps({"state": "failed"}))
-    assert task.start(TASK, JOB, None, root, second, lambda _seconds: first.handle is not None and first.dies())
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 1:
+            first.dies()
+        time.sleep(0.01)
+
+    assert task.start(TASK, JOB, None, root, second, sleep)
     assert len(second.ran) == 1
     second.dies()
 
