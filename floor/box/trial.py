@@ -39,6 +39,8 @@ def run(
     words = list(argv) if container else [*_bounded(env, user, most, seconds), "--", *plain]
     began = time.monotonic()
     try:
+        if container:  # of a trial whose caller went away
+            containers.remove(container, run)
         result = run(words)
     except FloorError:
         return _ended(late=True)

@@ -77,7 +77,7 @@ def known(config: Config, name: str) -> None:
 
 def _carry_out(change: Change, *, dry_run: bool) -> Outcome:
     aim, plan = change.look()
-    if dry_run or not plan:
+    if dry_run or not (plan or change.resumes):
         return Outcome(plan)
     for note in plan.notes:
         change.say(f"note: {note}")
@@ -117,7 +117,7 @@ def _change(
         """Engines restart for their key: what would keep one from coming up is told before any stops."""
         return preflight.problems(now) if name == "engine" else []
 
-    return Change(VERB, site, None, planner, say, progress, target, force, problems)
+    return Change(VERB, site, None, planner, say, progress, target, force, problems, resumes=left is not None)
 
 
 def _unfinished(aim: Aim, what: str, name: str) -> dict[str, Any] | None:

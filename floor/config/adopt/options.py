@@ -76,7 +76,7 @@ def _vllm(found: Found) -> Option:
     if cache := _last(flags, "kv-cache-dtype"):
         values["kv_cache"] = cache
     if share := _last(flags, "gpu-memory-utilization"):
-        values["utilization"] = float(share)
+        values["utilization"] = words.scalar(share)
     if size := words.number(_last(flags, "kv-cache-memory-bytes")):
         values["cache_memory"] = size
     taken = {
@@ -173,8 +173,11 @@ def _port(found: Found, flags: Mapping[str, Sequence[str]]) -> int:
 
 
 def _rest(option: Option, flags: Mapping[str, list[str]]) -> None:
+    secret = {flag.lstrip("-").replace("_", "-") for flag in option.found.hidden}
     for name, given in flags.items():
         flag = name.removeprefix("no-")
+        if name in secret:
+            continue  # told as such
         if len(name) < 3:
             option.lost.append(f"-{' '.join([name, *given])}: write its long name into args")
         elif instead := own.taken(name, option.found.engine):

@@ -51,6 +51,18 @@ def read(adopted: Adopted) -> Config:
     return parse(adopted.text)
 
 
+def test_a_secret_of_any_flag_is_told_and_not_written_as_a_value() -> None:
+    argv, flag = [*OFFICIAL, "--hf_token", "(left out)", "--max-num-batched-tokens", "8192"], "--hf_token"
+    found = write([box("spark-a", containers=[container(argv, 2, hidden=[flag])])])
+    assert read(found).models["flagship"].args == {"max-num-batched-tokens": 8192}
+    assert any(f"{flag} is a secret" in line for line in found.lost)
+
+
+def test_a_share_that_is_no_number_is_left_to_the_check() -> None:
+    argv = [*OFFICIAL, "--gpu-memory-utilization", "most"]
+    assert "utilization: most" in write([box("spark-a", containers=[container(argv, 2)])]).text
+
+
 def test_a_container_of_the_official_image_is_taken_over_as_it_is() -> None:
     argv = [
         *OFFICIAL,

@@ -106,6 +106,16 @@ def test_killed_anywhere_the_same_command_ends_with_one_new_key(deployed: Situat
         assert not situation.deploy()
 
 
+def test_one_that_was_killed_at_its_last_call_is_ended_and_the_next_makes_another_key(deployed: Situation) -> None:
+    situation = deployed.at_each_call(lambda now: rotate(now, "status").changed)[-1]
+    situation.world.sleep(100)
+    (first,) = {box.keyring.status for box in situation.world.boxes.values()}
+    assert not rotate(situation, "status").plan
+    assert {box.keyring.status for box in situation.world.boxes.values()} == {first}
+    assert rotate(situation, "status").plan
+    assert first not in {box.keyring.status for box in situation.world.boxes.values()}
+
+
 def test_the_status_key_becomes_another_and_no_engine_restarts(deployed: Situation) -> None:
     before = {box.keyring.status for box in deployed.world.boxes.values()}
     rotate(deployed, "status")
