@@ -50,6 +50,7 @@ def _gone(call: Call, thing: dict[str, Any]) -> tuple[bool, dict[str, Any]]:
 
 def _thing(call: Call) -> dict[str, Any]:
     kind, name = call.params.text("kind"), call.params.text("name")
-    if kind not in KINDS or (kind in ("unit", "container") and name.startswith("floor")) or name.startswith("-"):
+    ours = kind in ("unit", "container") and (name.startswith("floor-") or name == "floor.target")
+    if kind not in KINDS or ours or name.startswith("-"):
         raise UsageError(f"{call.params.call}: {kind} {name!r}: is nothing that floor could take over")
     return {"kind": kind, "name": name, "key": call.params.maybe_text("key")}

@@ -109,7 +109,7 @@ def units(seek: Seek, run: Run = run) -> list[dict[str, Any]]:
     shown |= _shown(sorted(triggered - set(shown)), run)
     found = []
     for name, one in shown.items():
-        if name.startswith("floor") or name in triggered:
+        if name.startswith("floor-") or name == "floor.target" or name in triggered:
             continue
         told = [name, *(one.get("Triggers", "").split() if name.endswith(".timer") else ())]
         mentions = [hit for each in told for hit in _commands(each, shown.get(each, {}), seek)]

@@ -29,6 +29,12 @@ _LLAMA_SHORT = {
     "ctk": "cache-type-k", "ctv": "cache-type-v", "b": "batch-size", "ub": "ubatch-size", "t": "threads",
     "sm": "split-mode", "ts": "tensor-split", "mg": "main-gpu", "cb": "cont-batching", "fit": "fit",
 }  # fmt: skip
+# what containers of llama.cpp are given in place of flags; a flag counts before them (common/arg.cpp)
+_LLAMA_ENV = {
+    f"LLAMA_ARG_{flag.replace('-', '_').upper()}": flag
+    for flag in ("model", "alias", "ctx-size", "cache-type-k", "cache-type-v", "n-gpu-layers", "port")
+} | {"LLAMA_ARG_N_PARALLEL": "parallel"}
+_LLAMA_SET = ("HOST", "OFFLINE", "ENDPOINT_METRICS", "JINJA")  # floor sets these itself
 _PORTS = {"vllm": 8000, "llamacpp": 8080, "ollama": 11434}
 _GONE = ("served-model-name", "host", "port", "api-key", "model", "model-tag", "shutdown-timeout", *DEFAULTS)
 
@@ -96,6 +102,7 @@ def _vllm(found: Found) -> Option:
 
 def _llamacpp(found: Found) -> Option:
     flags, _ = words.flags(found.words, _LLAMA_SHORT)
+    flags = {flag: [found.env[name]] for name, flag in _LLAMA_ENV.items() if name in found.env} | flags
     source = _last(flags, "model")
     option = _option(found, source, _last(flags, "alias") or PurePosixPath(source).stem)
     slots = words.number(_last(flags, "parallel"))
@@ -109,21 +116,8 @@ def _llamacpp(found: Found) -> Option:
             option.lost.append(f"--cache-type-v {_last(flags, 'cache-type-v')}: kv_cache sets both types")
     if "embedding" in flags or "embeddings" in flags:
         option.values["task"] = "embed"
-    taken = {
-        "embedding",
-        "embeddings",
-        "model",
-        "alias",
-        "parallel",
-        "ctx-size",
-        "cache-type-k",
-        "cache-type-v",
-        "port",
-        "host",
-        "api-key",
-        "metrics",
-        "jinja",
-    }
+    taken = {"embedding", "embeddings", "model", "alias", "parallel", "ctx-size", "cache-type-k", "cache-type-v"}
+    taken |= {"port", "host", "api-key", "metrics", "jinja"}
     _rest(option, {name: given for name, given in flags.items() if name not in taken})
     return option
 
@@ -137,6 +131,8 @@ def _ollama(found: Found) -> Option:
         option.values["max_requests"] = slots
     if context := words.number(found.env.get("OLLAMA_CONTEXT_LENGTH", "")):
         option.values["context"] = context
+    if cache := found.env.get("OLLAMA_KV_CACHE_TYPE"):
+        option.values["kv_cache"] = cache
     option.lost.append("the name of an Ollama model is its tag: write each model that it serves by its own name")
     return option
 
@@ -192,9 +188,12 @@ def _rest(option: Option, flags: Mapping[str, list[str]]) -> None:
 
 def _environment(found: Found, lost: list[str]) -> Iterator[tuple[str, str]]:
     for name, value in found.env.items():
-        if own.variable(name, found.engine):
+        word = name.removeprefix("LLAMA_ARG_")
+        if found.engine == "llamacpp" and word != name and name not in _LLAMA_ENV and word not in _LLAMA_SET:
+            lost.append(f"{name}={value}: write it as the flag into args")
+        elif own.variable(name, found.engine):
             continue  # floor sets it itself, or an option of its own was taken from it
-        if name.startswith("FLOOR_"):
+        elif name.startswith("FLOOR_"):
             lost.append(f"{name}: variables with FLOOR_ are floor's own; write it as a flag")
         elif re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
             yield name, value

@@ -226,3 +226,23 @@ def test_floors_own_copies_are_left_alone() -> None:
     boxed = container(OFFICIAL, 2, name="floor-copy-x")
     inside = process(OFFICIAL, 2, owner={"kind": "container", "name": "floor-copy-x"})
     assert write([box("a", processes=[own, inside], containers=[boxed])]).engines == 0
+
+
+def test_llama_cpp_is_read_from_its_variables_where_no_flag_says_otherwise() -> None:
+    env = {
+        "LLAMA_ARG_MODEL": "/m/small.gguf", "LLAMA_ARG_ALIAS": "small", "LLAMA_ARG_CTX_SIZE": "8192",
+        "LLAMA_ARG_N_PARALLEL": "2", "LLAMA_ARG_PORT": "9000", "LLAMA_ARG_HOST": "0.0.0.0",
+        "LLAMA_ARG_FLASH_ATTN": "1", "LLAMA_ARG_N_GPU_LAYERS": "99",
+    }  # fmt: skip
+    found = write([box("a", processes=[process(["/l/llama-server", "--port", "9001"], 1, engine="llamacpp", env=env)])])
+    (copy,) = read(found).copies("small")
+    assert (copy.source, copy.port, copy.context, copy.max_requests) == ("/m/small.gguf", 9001, 4096, 2)
+    assert copy.args == {"n-gpu-layers": 99}
+    (line,) = (line for line in found.lost if "LLAMA_ARG" in line)
+    assert line.endswith("LLAMA_ARG_FLASH_ATTN=1: write it as the flag into args")
+
+
+def test_the_cache_type_of_ollama_is_kept() -> None:
+    env = {"OLLAMA_MODELS": "/srv/ollama", "OLLAMA_KV_CACHE_TYPE": "q8_0"}
+    found = write([box("a", processes=[process(["/usr/bin/ollama", "serve"], 2, engine="ollama", env=env)])])
+    assert "kv_cache: q8_0" in found.text
