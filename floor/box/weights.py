@@ -131,7 +131,8 @@ def within(part: Path, path: str) -> Path:
 def finish(folder: Path, origin: Origin, files: Iterable[Entry]) -> Manifest:
     """Give the folder its name, or what has come its place in the folder that is there. Return its manifest.
 
-    `files` are all of it, each with its sha256. Everything is on the disk before anything has its name.
+    `files` are all of it, each with its sha256. Everything is on the disk before anything has its name. Raises
+    RefusedError where a link in the folder leads out of it.
     """
     entries, part = tuple(files), part_of(folder)
     if folder.exists():
@@ -139,6 +140,7 @@ def finish(folder: Path, origin: Origin, files: Iterable[Entry]) -> Manifest:
             if (part / entry.path).exists():
                 _settle(part / entry.path)
                 place = folder / entry.path
+                _demand_inside(place.parent, folder)
                 place.parent.mkdir(mode=OPEN, parents=True, exist_ok=True)
                 (part / entry.path).replace(place)
         known = _write_manifest(folder, origin, entries)
@@ -154,6 +156,12 @@ def finish(folder: Path, origin: Origin, files: Iterable[Entry]) -> Manifest:
     sync_folders(folder)
     sync(folder.parent)
     return known
+
+
+def _demand_inside(place: Path, folder: Path) -> None:
+    """Raise RefusedError where links lead out of a folder: whoever owns it could have root write anywhere."""
+    if not place.resolve().is_relative_to(folder.resolve()):
+        raise RefusedError(f"{place}: leads out of {folder}; put a folder in the place of that link, and fetch again")
 
 
 def _keep_only(part: Path, wanted: set[str]) -> None:

@@ -29,10 +29,12 @@ def unfinished(seen: Mapping[str, Seen]) -> OperationSeen | None:
 def kept(seen: Mapping[str, Seen], left: OperationSeen) -> str | None:
     """Given the boxes and their unfinished operation, return the floor.yaml of the last finished deployment.
 
-    None where the boxes keep none. A file is kept when all else is done: where the unfinished operation has come as far
-    as that on some of the boxes, the others have the one before.
+    None where nothing was deployed before it. A file is kept when all else is done: where the unfinished operation has
+    come as far as that on some of the boxes, the others have the one before.
     """
-    before = left.target.get("before") if isinstance(left.target, dict) else None
+    before = left.target.get("before", "") if isinstance(left.target, dict) else ""
+    if before is None:  # the first deployment: the file that some may keep already is its own
+        return None
     texts = {digest(one.config): one.config for one in seen.values() if one.config is not None}
     return texts.get(str(before)) or newest(seen)
 

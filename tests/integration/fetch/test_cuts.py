@@ -214,6 +214,20 @@ def test_a_link_in_its_way_is_not_followed(folder: Path, tmp_path: Path, bring: 
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
+def test_a_link_that_leads_out_of_a_folder_that_is_there_is_not_followed(
+    folder: Path, tmp_path: Path, bring: Bring
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    folder.mkdir(parents=True)
+    (folder / "sub").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RefusedError, match=r"flagship/sub: leads out of .*/flagship; put a folder in the place"):
+        bring()
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    (folder / "sub").unlink()
+    bring()
+    assert (folder / "sub" / "tokenizer.json").is_file()
+
+
 def test_what_an_older_fetch_left_does_not_come_in(hub: Hub, folder: Path, bring: Bring) -> None:
     part = weights.begin(folder, [])
     (part / "old.safetensors").write_bytes(b"old")

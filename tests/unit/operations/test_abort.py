@@ -86,8 +86,9 @@ def test_a_box_that_was_being_given_up_is_reached_all_the_same(situation: Situat
     assert left.members("flagship") == [BOTH]
 
 
-def test_a_first_deployment_has_nothing_to_go_back_to(situation: Situation) -> None:
-    left = killed(situation, "files.put")
+@pytest.mark.parametrize(("call", "box"), [("files.put", "spark-b"), ("config.put", "spark-a")])
+def test_a_first_deployment_has_nothing_to_go_back_to(situation: Situation, call: str, box: str) -> None:
+    left = killed(situation, call, box)
     with pytest.raises(RefusedError) as caught:
         left.abort()
     assert str(caught.value) == (
