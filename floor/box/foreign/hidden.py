@@ -53,3 +53,10 @@ def text(line: str) -> str:
     """Given a line of a script, return it without what looks like a key in it."""
     bare = _VALUE.sub(MARK, line)
     return re.sub(r"(?i)((?:api[_-]?key|token|secret|password)['\"]?\s*[=: ]\s*['\"]?)[^\s'\"]+", rf"\1{MARK}", bare)
+
+
+def shown(line: str) -> str:
+    """Given a line of somebody's file, return it for a terminal: as `text` does, and without what one would act on."""
+    return "".join(
+        letter if letter.isprintable() else " " if letter.isspace() else "?" for letter in text(line.strip())
+    )

@@ -31,7 +31,7 @@ def look(ports: Sequence[int], root: Path = paths.ROOT) -> list[dict[str, str]]:
             continue
         where = f"/{path.relative_to(root)}"
         found += [
-            {"where": f"{where}:{number}", "line": hidden.text(line.strip())[:200]}
+            {"where": f"{where}:{number}", "line": hidden.shown(line)[:200]}
             for number, line in enumerate(lines, start=1)
             if leads.search(line)
         ]

@@ -76,7 +76,7 @@ class Seek:
         found = []
         for number, line in said:
             place = f"{where}:{number}" if numbered else where
-            shown = hidden.text(line.strip())[:200]
+            shown = hidden.shown(line)[:200]
             found += [{"word": word, "where": place, "line": shown, "acts": acts} for word in self._words_in(line)]
         return found
 
@@ -176,7 +176,7 @@ def cron(seek: Seek) -> list[dict[str, Any]]:
                         "path": place,
                         "number": number,
                         "user": user,
-                        "line": hidden.text(line).encode(errors="replace").decode(),
+                        "line": hidden.shown(line),
                         "mentions": mentions,
                     }
                 )

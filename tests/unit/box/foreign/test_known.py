@@ -93,6 +93,10 @@ def test_lines_of_scripts_are_shown_without_keys(line: str, shown: str) -> None:
     assert hidden.text(line) == shown
 
 
+def test_a_line_of_others_does_nothing_to_a_terminal() -> None:
+    assert hidden.shown("\tdocker\trestart vllm\x1b]0;x\x07\udce9\n") == "docker restart vllm?]0;x??"
+
+
 def test_it_needs_nothing_but_the_standard_library_and_what_goes_with_it() -> None:
     """It runs on machines that floor is not on."""
     for place in Path(str(foreign.__file__)).parent.glob("*.py"):
