@@ -36,7 +36,8 @@ def told(one: dict[str, Any], run: Run = run) -> dict[str, Any]:
     """Given a container, return what it was started with: image, words, environment, mounts, network, restart policy.
 
     {name, image, digest, argv, engine, at, hidden, env, env_hidden, mounts: [{from, to, write, name}], network, ports:
-    {inside: outside}, gpus, options, policy, auto_remove, running, pid, user}. Environment beside the image's own.
+    {inside: outside}, listens: [[outside, address of the box]], gpus, options, policy, auto_remove, running, pid,
+    user}. Environment beside the image's own.
     """
     host, config = one["HostConfig"], one["Config"]
     image = _image(one["Image"], run)
@@ -59,6 +60,7 @@ def told(one: dict[str, Any], run: Run = run) -> dict[str, Any]:
         "mounts": [_mount(mount) for mount in one.get("Mounts") or ()],
         "network": host.get("NetworkMode") or "",
         "ports": _ports(host.get("PortBindings") or {}),
+        "listens": _listens(host.get("PortBindings") or {}),
         "gpus": _gpus(host),
         "options": _options(host),
         "policy": (host.get("RestartPolicy") or {}).get("Name") or "no",
@@ -93,6 +95,13 @@ def _ports(bound: dict[str, Any]) -> dict[str, int]:
         if inside.endswith("/tcp") and outside and str(outside[0].get("HostPort", "")).isdigit():
             found[inside.removesuffix("/tcp")] = int(outside[0]["HostPort"])
     return found
+
+
+def _listens(bound: dict[str, Any]) -> list[list[Any]]:
+    """Where docker takes connections for a container; without an address it does so on all."""
+    every = [one for inside, some in bound.items() if inside.endswith("/tcp") for one in some or ()]
+    found = [one for one in every if str(one.get("HostPort", "")).isdigit()]
+    return [[int(one["HostPort"]), one.get("HostIp") or "::"] for one in found]
 
 
 def _gpus(host: dict[str, Any]) -> str | None:

@@ -86,7 +86,10 @@ def _of(box: str, told: Mapping[str, Any], process: Mapping[str, Any] | None, bo
         kind="container" if boxed else process["owner"]["kind"] if process else "",
         name=boxed["name"] if boxed else process["owner"]["name"] if process else "",
         pid=process["pid"] if process else None,
-        listens=tuple((port, address) for port, address in (process or {}).get("ports", ())),
+        # a process in a network of its own has no port of the box: docker listens for it
+        listens=tuple(
+            (port, address) for port, address in (process or {}).get("ports") or (boxed or {}).get("listens", ())
+        ),
     )
 
 

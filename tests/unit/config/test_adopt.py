@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from floor.config.adopt.found import engines
 from floor.config.adopt.write import Adopted, Look, write
 from floor.config.load import parse
 from floor.config.model import Config
@@ -246,3 +247,10 @@ def test_the_cache_type_of_ollama_is_kept() -> None:
     env = {"OLLAMA_MODELS": "/srv/ollama", "OLLAMA_KV_CACHE_TYPE": "q8_0"}
     found = write([box("a", processes=[process(["/usr/bin/ollama", "serve"], 2, engine="ollama", env=env)])])
     assert "kv_cache: q8_0" in found.text
+
+
+def test_who_publishes_a_port_on_one_address_is_heard_there_alone() -> None:
+    inside = process(OFFICIAL, 2, ports=[], owner={"kind": "container", "name": "vllm-main"})
+    boxed = container(OFFICIAL, 2, network="bridge", ports={"8000": 8123}, listens=[[8123, "127.0.0.1"]])
+    (found,) = engines("a", box("a", processes=[inside], containers=[boxed]).told)
+    assert found.listens == ((8123, "127.0.0.1"),)

@@ -67,3 +67,11 @@ def test_weights_by_repository_are_found_where_the_container_sees_them(tmp_path:
     (one,) = boxed.listed(docker)
     told = boxed.told(one, docker)
     assert weights.snapshots(told, tmp_path) == {"org/name": f"/srv/hf/hub/models--org--name/snapshots/{'a' * 40}"}
+
+
+def test_an_address_that_a_port_is_published_on_alone_is_told() -> None:
+    bound = {
+        "8000/tcp": [{"HostIp": "127.0.0.1", "HostPort": "8123"}, {"HostIp": "", "HostPort": "8124"}],
+        "9/udp": [{}],
+    }
+    assert boxed._listens(bound) == [[8123, "127.0.0.1"], [8124, "::"]]
