@@ -48,6 +48,9 @@ def tried(
     code = story.command(situation)
     if code not in ENDS:
         return [f"ends with {code}: {situation.said[-1:]}"]
+    told = bool(world.log) and world.log[-1].endswith(
+        " operation.release"
+    )  # a box knows that it is done: the same command is another one
     world.sleep(LEASE + 50, 10)
     if code == 0 and (found := story.ends(situation)):
         return [*world.wrong, *(f"says that it is done, but {one}" for one in found)]
@@ -59,7 +62,7 @@ def tried(
         found += [
             f"started {one}, not {other}"
             for one, other in zip(begun(situation), run.begun, strict=True)
-            if one != other
+            if one != other and not told
         ]
     return found + ([] if story.once else _left_over(story, situation))
 
