@@ -6,11 +6,13 @@ import errno
 import os
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from floor.box import paths
 
+LOOKS = 5  # at the sockets, where a process that held one was gone
 PROC = Path("/proc")
 CGROUPS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd")
 
@@ -93,27 +95,45 @@ def _read(path: Path) -> bytes:
 
 
 def listening() -> dict[str, dict[str, Any]]:
-    """Return who listens on this box's TCP ports: {"8000": {"pid", "command", "address"}}; pid None where hidden."""
+    """Return who listens on this box's TCP ports: {"8000": {"pid", "command", "address"}}; pid None where hidden.
+
+    A child holds its parent's sockets from its fork until it is another program, and psutil may name it; when it is
+    gone before it was looked at, all is looked at again.
+    """
+    for _ in range(LOOKS):
+        found, gone = _listening()
+        if not gone:
+            break
+    return found
+
+
+def _listening() -> tuple[dict[str, dict[str, Any]], bool]:
+    """Return who listens, and whether some holder of a socket was gone already."""
     import psutil  # 15 ms that only this call has to pay
 
     found: dict[str, dict[str, Any]] = {}
+    gone = False
     for socket in psutil.net_connections("tcp"):
         if socket.status == psutil.CONN_LISTEN and socket.laddr:
             pid = _eldest(socket.pid, socket.fd) if socket.pid else None
+            gone = gone or bool(socket.pid and pid is None)
             known = found.get(str(socket.laddr.port))
             if known is None or (pid or 1 << 30) < (known["pid"] or 1 << 30):
                 command = " ".join(argv(pid)) if pid else ""
                 found[str(socket.laddr.port)] = {"pid": pid, "command": command, "address": socket.laddr.ip}
-    return found
+    return found, gone
 
 
-def _eldest(pid: int, descriptor: int, proc: Path = PROC) -> int:
+def _eldest(pid: int, descriptor: int, proc: Path = PROC) -> int | None:
     """Given a process and its descriptor of a socket, return its eldest forebear that holds the same socket.
 
     nginx's master and workers share theirs: psutil names whichever it looked at last, a person looks for the master.
+    None where the process does not hold it any more.
     """
     socket = _descriptors(pid, proc).get(str(descriptor))
-    while socket and (fields := _stat(pid, proc)):
+    if socket is None:
+        return None
+    while fields := _stat(pid, proc):
         parent = int(fields[1])
         if parent <= 1 or socket not in _descriptors(parent, proc).values():  # systemd holds some for others
             break
@@ -123,10 +143,12 @@ def _eldest(pid: int, descriptor: int, proc: Path = PROC) -> int:
 
 def _descriptors(pid: int, proc: Path) -> dict[str, str]:
     """What each descriptor of a process means, such as socket:[123]; empty for one that is gone or not ours to see."""
-    try:
-        return {link.name: str(link.readlink()) for link in (proc / str(pid) / "fd").iterdir()}
-    except OSError:
-        return {}
+    found = {}
+    with suppress(OSError):
+        for link in (proc / str(pid) / "fd").iterdir():
+            with suppress(OSError):  # closed meanwhile
+                found[link.name] = str(link.readlink())
+    return found
 
 
 def connections(address: str, port: int, own: Iterable[str]) -> int:

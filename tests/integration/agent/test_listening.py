@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+import psutil
 import pytest
 
 from floor.box import processes
@@ -54,3 +55,17 @@ def test_a_port_that_nobody_holds_is_not_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as held:
         port = str(held.getsockname()[1])
     assert port not in processes.listening()
+
+
+def test_a_child_that_is_gone_when_it_is_looked_at_is_not_blamed(
+    master: tuple[int, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """psutil may name one that held the socket between its fork and its exec."""
+    pid, port = master
+    with subprocess.Popen(["true"]) as gone:
+        gone.wait()
+    look = psutil.net_connections
+    answers = [[one._replace(pid=gone.pid) if str(one.laddr.port) == port else one for one in look("tcp") if one.laddr]]
+    monkeypatch.setattr(psutil, "net_connections", lambda kind: answers.pop() if answers else look(kind))
+    assert processes.listening()[port]["pid"] == pid
+    assert not answers
