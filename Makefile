@@ -50,7 +50,7 @@ packaging: install machine
 # Two boxes with systemd, sshd, nginx and Docker, in network namespaces of this machine (root). Two such pairs side by
 # side, a file each: they mostly wait.
 lab: install machine
-	$(BIN)/pytest -n 2 --dist loadfile tests/lab
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder tests/lab
 
 # The same boxes with real vLLM on the CPU (root; 3.4 GB on disk the first time).
 real: install machine
