@@ -107,7 +107,9 @@ def test_what_is_no_request_is_answered_with_how_one_looks(tmp_path: Path, line:
     assert answer["error"]["message"] == 'the request is not one line of {"call": "NAME", "params": {…}}'
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.binary(max_size=200))
 def test_any_bytes_get_one_answer_line(tmp_path: Path, line: bytes) -> None:
     ask(line.split(b"\n")[0], tmp_path)
@@ -140,7 +142,9 @@ HARMLESS = sorted(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(name=st.sampled_from(HARMLESS), params=st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=6))
 def test_any_parameters_get_words_and_never_a_fault_of_floor(tmp_path: Path, name: str, params: dict[str, Any]) -> None:
     """Whatever is sent to any call that changes a box: its own words, no exception of Python's."""

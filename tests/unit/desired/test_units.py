@@ -44,7 +44,7 @@ def _made(resolved: ResolvedCopy) -> tuple[Unit, unitfile.UnitFile]:
     return unit, unitfile.parse(file.text)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(TEXTS | st.sampled_from(argv.words()))
 def test_any_text_in_arguments_and_environment(config: Config, text: str) -> None:
     for resolved in (config.copies("flagship")[0], config.copies("small.embed")[0]):
