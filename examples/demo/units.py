@@ -98,7 +98,7 @@ async def status_port(site: Site, copy: CopyUnit) -> AsyncIterator[None]:
         return {copy.facts.name: copy.facts}
 
     facts = Facts([copy.facts.name], site.roots[copy.box], time.monotonic, show)
-    port = Port([site.keys["status"]], facts)
+    port = Port((site.keys["status"],), facts)
     where = site.config.boxes[copy.box]
     server = await asyncio.start_server(port.answer, where.host, where.status_port, limit=port.head_limit)
     try:

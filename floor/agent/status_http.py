@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from typing import Any, Protocol
 
 from floor.errors import FloorError
@@ -30,7 +30,7 @@ class Port:
 
     head_limit = HEAD_LIMIT
 
-    def __init__(self, keys: Sequence[str], source: Source) -> None:
+    def __init__(self, keys: tuple[str, ...], source: Source) -> None:
         self._keys, self._source = [b"Bearer " + key.encode() for key in keys], source
         self._open = 0
 

@@ -69,17 +69,10 @@ async def warm_up(engine: Engine, clock: Clock, log: Log) -> None:
     short = await _ask(engine, "/v1/chat/completions", short_request(engine.target.model), clock)
     if short.status == 400:  # a model without a chat template
         short = await _ask(engine, "/v1/completions", long_request(engine.target, 8), clock)
-    if not short.ok:
-        raise FloorError(f"{name}: the short warm-up request failed, {short.words}; the engine's log says why")
-    log(f"{name}: warm-up: a short prompt took {short.seconds:.1f} s")
+    _short(short, "prompt", name, log)
     length = long_length(engine.context or await _context(engine, clock))
     long = await _ask(engine, "/v1/completions", long_request(engine.target, length), clock)
-    if long.ok:
-        log(f"{name}: warm-up: a prompt of {length} tokens took {long.seconds:.1f} s")
-    elif 400 <= long.status < 500:
-        log(f"{name}: warm-up: warning: a prompt of {length} tokens was refused, {long.words}")
-    else:
-        raise FloorError(f"{name}: the long warm-up request failed, {long.words}; the engine's log says why")
+    _long(long, f"prompt of {length} tokens", name, log)
     tool = await _ask(engine, "/v1/chat/completions", warmup.request(engine.target.model), clock)
     if tool.ok:
         log(f"{name}: warm-up: a tool call took {tool.seconds:.1f} s")
@@ -95,20 +88,29 @@ async def _embed(engine: Engine, clock: Clock, log: Log) -> None:
         short = await _ask(engine, path, body, clock)
         if short.status not in NOT_FOR_IT:
             break
-    if not short.ok:
-        raise FloorError(f"{target.name}: the short warm-up request failed, {short.words}; the engine's log says why")
-    log(f"{target.name}: warm-up: a short text took {short.seconds:.1f} s")
+    _short(short, "text", target.name, log)
     length = long_length(engine.context or await _context(engine, clock))
     if path != EMBEDDINGS:
         return
     body = {"model": target.model, "input": long_request(target, length)["prompt"]}
     long = await _ask(engine, path, body, clock)
-    if long.ok:
-        log(f"{target.name}: warm-up: a text of {length} tokens took {long.seconds:.1f} s")
-    elif 400 <= long.status < 500:
-        log(f"{target.name}: warm-up: warning: a text of {length} tokens was refused, {long.words}")
+    _long(long, f"text of {length} tokens", target.name, log)
+
+
+def _short(reply: Reply, what: str, name: str, log: Log) -> None:
+    if not reply.ok:
+        raise FloorError(f"{name}: the short warm-up request failed, {reply.words}; the engine's log says why")
+    log(f"{name}: warm-up: a short {what} took {reply.seconds:.1f} s")
+
+
+def _long(reply: Reply, what: str, name: str, log: Log) -> None:
+    """A long one may be refused: how long the engine takes them is its own affair."""
+    if reply.ok:
+        log(f"{name}: warm-up: a {what} took {reply.seconds:.1f} s")
+    elif 400 <= reply.status < 500:
+        log(f"{name}: warm-up: warning: a {what} was refused, {reply.words}")
     else:
-        raise FloorError(f"{target.name}: the long warm-up request failed, {long.words}; the engine's log says why")
+        raise FloorError(f"{name}: the long warm-up request failed, {reply.words}; the engine's log says why")
 
 
 def short_request(model: str) -> dict[str, Any]:

@@ -156,34 +156,29 @@ def _port(site: Site, model: str) -> dict[str, Any]:
 
 
 def _embedding(site: Site, box: str, model: str) -> Finding:
-    params = {"model": model, **_port(site, model)}
-    try:
-        answer = site.boxes[box].call("verify.embed", params, timeout=120)
-    except BoxError as error:
-        return Finding(False, box, f"embedding with {model}: {error}")
-    ok = answer["status"] == 200 and answer["events"] > 0 and not answer["error"]
-    told = [
-        *([str(answer["status"])] if answer["status"] is not None else []),
-        *([str(answer["error"])] if answer["error"] else []),
-        *(["no vector came"] if answer["status"] == 200 and not answer["events"] else []),
-        f"{answer['seconds']:.2f} s",
-    ]
-    return Finding(ok, box, f"embedding with {model}: {', '.join(told)}")
+    return _through(site, box, f"embedding with {model}", "verify.embed", {"model": model}, "no vector came")
 
 
 def _chat(site: Site, box: str, model: str, *, stream: bool) -> Finding:
-    kind = "streamed chat" if stream else "chat"
-    params = {"model": model, "stream": stream, **_port(site, model)}
+    what = f"{'streamed chat' if stream else 'chat'} with {model}"
+    return _through(site, box, what, "verify.chat", {"model": model, "stream": stream}, "no text came", counted=stream)
+
+
+def _through(
+    site: Site, box: str, what: str, call: str, asked: dict[str, Any], nothing: str, *, counted: bool = False
+) -> Finding:
+    """Ask for something through the proxy of a box. `nothing` says that it was answered without content; `counted`:
+    how many events came is told."""
     try:
-        answer = site.boxes[box].call("verify.chat", params, timeout=120)
+        answer = site.boxes[box].call(call, {**asked, **_port(site, asked["model"])}, timeout=120)
     except BoxError as error:
-        return Finding(False, box, f"{kind} with {model}: {error}")
-    ok = answer["status"] == 200 and answer["events"] > 0 and not answer["error"]
+        return Finding(False, box, f"{what}: {error}")
+    status, events, wrong = answer["status"], answer["events"], answer["error"]
     told = [
-        *([str(answer["status"])] if answer["status"] is not None else []),
-        *([f"{answer['events']} events"] if stream and answer["status"] == 200 else []),
-        *([str(answer["error"])] if answer["error"] else []),
-        *(["no text came"] if answer["status"] == 200 and not answer["events"] and not answer["error"] else []),
+        *([str(status)] if status is not None else []),
+        *([f"{events} events"] if counted and status == 200 else []),
+        *([str(wrong)] if wrong else []),
+        *([nothing] if status == 200 and not events and not wrong else []),
         f"{answer['seconds']:.2f} s",
     ]
-    return Finding(ok, box, f"{kind} with {model}: {', '.join(told)}")
+    return Finding(status == 200 and events > 0 and not wrong, box, f"{what}: {', '.join(told)}")

@@ -54,9 +54,9 @@ def _where(error: BaseException) -> str:
 
 async def _serve(wanted: settings.Settings, world: World) -> None:
     keyed = any(backend.key for backend in wanted.backends)
-    engine_keys = _keys(wanted.key_file, world.root) if keyed else []
+    engine_keys = _keys(wanted.key_file, world.root) if keyed else ()
     asked = bool(wanted.proxies) or any(backend.status_url is not None for backend in wanted.backends)
-    status_keys = _keys(wanted.status_key_file, world.root) if asked else []
+    status_keys = _keys(wanted.status_key_file, world.root) if asked else ()
     service = Service(wanted, engine_keys, status_keys, world)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -64,16 +64,16 @@ async def _serve(wanted: settings.Settings, world: World) -> None:
     await service.run(Notifier())
 
 
-def _keys(path: Path | None, root: Path) -> list[str]:
+def _keys(path: Path | None, root: Path) -> tuple[str, ...]:
     """Given where a key lies, return it, and the one beside it that follows while it is being replaced.
 
     Raise FloorError if it is not there, or is no key.
     """
     if path is None:
-        return []
+        return ()
     place = paths.under(root, path)
     following = place.with_suffix(".next")
-    return [_key(place), *([_key(following)] if following.exists() else [])]
+    return (_key(place), *([_key(following)] if following.exists() else []))
 
 
 def _key(place: Path) -> str:

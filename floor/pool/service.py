@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ class Service:
     where none is asked for."""
 
     def __init__(
-        self, settings: Settings, engine_keys: Sequence[str], status_keys: Sequence[str], world: World
+        self, settings: Settings, engine_keys: tuple[str, ...], status_keys: tuple[str, ...], world: World
     ) -> None:
         self._settings, self._world = settings, world
         self._boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from floor.errors import FloorError
@@ -24,8 +24,8 @@ class Watches:
     def __init__(
         self,
         settings: Settings,
-        engine_keys: Sequence[str],
-        status_keys: Sequence[str],
+        engine_keys: tuple[str, ...],
+        status_keys: tuple[str, ...],
         clock: Clock,
         changed: Callable[[], None],
         log: Callable[[str], None],
@@ -88,7 +88,7 @@ class Watches:
     def _box(self, backend: Backend) -> BoxWatch | None:
         return None if backend.status_url is None else self._boxes[backend.status_url]
 
-    def _watch(self, backend: Backend, model: str, keys: Sequence[str]) -> BackendWatch | Unaskable:
+    def _watch(self, backend: Backend, model: str, keys: tuple[str, ...]) -> BackendWatch | Unaskable:
         try:
             target = Target(
                 name=backend.name,

@@ -6,11 +6,14 @@ import json
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from tests.lab.box import Box
 from tests.lab.boxes import Lab
+from tests.lab.commands import CommandFailed
 from tests.lab.floor import Floor
+from tests.lab.machine import LabError
 from tests.lab.sites import CONTROL, MODEL, PORT
 
 UNIT = f"floor-copy-{MODEL}.service"
@@ -27,6 +30,16 @@ def set_up(lab: Lab, floor: Floor) -> None:
         list(pool.map(one, lab.boxes))
 
 
+def deployed(lab: Lab, folder: Path, text: str) -> Floor:
+    """Given a new lab, an empty folder and a floor.yaml, return the command there, with the boxes set up and deployed
+    to."""
+    floor = Floor(lab, folder)
+    floor.write(text)
+    set_up(lab, floor)
+    floor("deploy", "--mode", "replicas")
+    return floor
+
+
 def chat(lab: Lab, box: str = "boxa", *, stream: bool = False, tokens: int = 4, timeout: float = 30) -> tuple[int, str]:
     """Send one chat from the client's namespace through one box's proxy; return status and body."""
     body = {"model": MODEL, "messages": [{"role": "user", "content": "hello"}], "max_tokens": tokens, "stream": stream}
@@ -41,6 +54,14 @@ def pool(lab: Lab, box: str = "boxa") -> list[str]:
     """Who is in the pool of a proxy box, as its pool service says."""
     state = json.loads(lab.boxes[box].read("/run/floor/pool/state.json"))
     return list(state["pools"][MODEL]["members"])
+
+
+def in_both(lab: Lab) -> bool:
+    """Whether both copies are in the pools of both boxes; False while one of them cannot be asked."""
+    try:
+        return all(len(pool(lab, name)) == 2 for name in lab.boxes)
+    except (LabError, CommandFailed, KeyError):
+        return False
 
 
 def until(what: str, so: Callable[[], bool], seconds: float, every: float = 0.05) -> float:

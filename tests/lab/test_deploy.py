@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab.boxes import Lab
-from tests.lab.deployment import UNIT, chat, invocations, pool, set_up, until, written
+from tests.lab.deployment import UNIT, chat, deployed, invocations, pool, until, written
 from tests.lab.floor import Floor
 from tests.lab.sites import site
 
@@ -16,11 +16,7 @@ from tests.lab.sites import site
 @pytest.fixture(scope="module")
 def floor(clean_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Floor:
     """Both boxes set up and deployed to, once for this module."""
-    floor = Floor(clean_lab, tmp_path_factory.mktemp("site"))
-    floor.write(site(clean_lab))
-    set_up(clean_lab, floor)
-    floor("deploy", "--mode", "replicas")
-    return floor
+    return deployed(clean_lab, tmp_path_factory.mktemp("site"), site(clean_lab))
 
 
 def dry_run(floor: Floor) -> str:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.lab.boxes import Lab
-from tests.lab.deployment import UNIT, chat, invocations, pool, set_up, status, until
+from tests.lab.deployment import UNIT, chat, deployed, invocations, pool, status, until
 from tests.lab.floor import Floor
 from tests.lab.sites import DOCKER, proxy, site
 from tests.load.running import Running
@@ -18,11 +18,7 @@ CONTAINER = "floor-copy-flagship"
 @pytest.fixture(scope="module")
 def floor(clean_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Floor:
     """Both boxes set up and deployed to in Docker, once for this module."""
-    floor = Floor(clean_lab, tmp_path_factory.mktemp("site"))
-    floor.write(site(clean_lab, DOCKER))
-    set_up(clean_lab, floor)
-    floor("deploy", "--mode", "replicas")
-    return floor
+    return deployed(clean_lab, tmp_path_factory.mktemp("site"), site(clean_lab, DOCKER))
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab.boxes import Lab
-from tests.lab.deployment import UNIT, invocations, pool, set_up, until
+from tests.lab.deployment import UNIT, deployed, invocations, pool, until
 from tests.lab.floor import Floor
 from tests.lab.sites import MODEL, PORT, proxy, site
 from tests.load.running import Running
@@ -21,11 +21,7 @@ TLS = "tls: {certificate: /etc/ssl/floor/chat.pem, key: /etc/ssl/floor/chat.key}
 @pytest.fixture(scope="module")
 def floor(clean_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Floor:
     """Both boxes set up and deployed to."""
-    floor = Floor(clean_lab, tmp_path_factory.mktemp("site"))
-    floor.write(site(clean_lab, load_time=0.5, speed=10, requests=16))
-    set_up(clean_lab, floor)
-    floor("deploy", "--mode", "replicas")
-    return floor
+    return deployed(clean_lab, tmp_path_factory.mktemp("site"), site(clean_lab, load_time=0.5, speed=10, requests=16))
 
 
 def certify(floor: Floor, days: int) -> Path:

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from tests.lab.boxes import Lab
-from tests.lab.deployment import UNIT, invocations, pool, set_up, until
+from tests.lab.deployment import UNIT, deployed, in_both, invocations, until
 from tests.lab.floor import Floor
 from tests.lab.sites import proxy, site
 from tests.load.running import Running
@@ -22,11 +22,7 @@ SEED = 20261130
 @pytest.fixture(scope="module")
 def floor(clean_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Floor:
     """Both boxes set up and deployed to, once for this module."""
-    floor = Floor(clean_lab, tmp_path_factory.mktemp("site"))
-    floor.write(site(clean_lab, load_time=1))
-    set_up(clean_lab, floor)
-    floor("deploy", "--mode", "replicas")
-    return floor
+    return deployed(clean_lab, tmp_path_factory.mktemp("site"), site(clean_lab, load_time=1))
 
 
 def test_killed_at_seeded_points_the_same_command_finishes(floor: Floor) -> None:
@@ -53,7 +49,7 @@ def test_killed_at_seeded_points_the_same_command_finishes(floor: Floor) -> None
     print(f"a whole deployment takes {whole:.1f} s; under load meanwhile: {report}")
     assert report.failures == []
     assert floor("deploy").stdout.strip() == "nothing to do"
-    until("both copies in both pools", lambda: all(len(pool(floor.lab, box)) == 2 for box in floor.lab.boxes), 10)
+    until("both copies in both pools", lambda: in_both(floor.lab), 10)
     for box in floor.lab.boxes.values():
         running = box.run(["cat", f"/proc/{box.pid(UNIT)}/cmdline"]).stdout.split("\0")
         assert running[running.index("--max-num-seqs") + 1] == str(5 + KILLS)

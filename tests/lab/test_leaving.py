@@ -9,10 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.lab.boxes import Lab
-from tests.lab.commands import CommandFailed
-from tests.lab.deployment import UNIT, left, pool, set_up, until
+from tests.lab.deployment import UNIT, deployed, in_both, left, pool, until
 from tests.lab.floor import Floor
-from tests.lab.machine import LabError
 from tests.lab.sites import proxy, site
 from tests.load.running import Running
 
@@ -24,17 +22,13 @@ STREAMS = ("--tokens", "50", "--stream", "yes")
 @pytest.fixture(scope="module")
 def floor(clean_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Floor:
     """Both boxes set up and deployed to, once for this module."""
-    floor = Floor(clean_lab, tmp_path_factory.mktemp("site"))
-    floor.write(site(clean_lab, requests=REQUESTS))
-    set_up(clean_lab, floor)
-    floor("deploy", "--mode", "replicas")
-    return floor
+    return deployed(clean_lab, tmp_path_factory.mktemp("site"), site(clean_lab, requests=REQUESTS))
 
 
 @pytest.fixture(autouse=True)
 def whole(floor: Floor) -> None:
     """Each test begins with both copies in the pool of both proxies."""
-    until("both copies in both pools", lambda: in_both(floor), 60)
+    until("both copies in both pools", lambda: in_both(floor.lab), 60)
 
 
 def load(floor: Floor, box: str) -> Running:
@@ -84,7 +78,7 @@ def test_a_reboot_from_inside_loses_no_request(floor: Floor) -> None:
             out = until("out of the pool", lambda: pool(floor.lab) == ["flagship@boxa"], 10)
             down = until("down", lambda: not box.is_on(), 60) + out
             booting.result()
-        back = until("in again", lambda: in_both(floor), 60)
+        back = until("in again", lambda: in_both(floor.lab), 60)
         report, taken = running.stop(), own.report()
     took = time.monotonic() - began
     print(f"out {out:.2f} s after `systemctl reboot`, down {down:.1f} s, back {back:.1f} s after the boot: {report}")
@@ -107,7 +101,7 @@ def test_a_reboot_of_both_from_afar_loses_no_request(floor: Floor) -> None:
             said = until_said(command, f"reboot {name}")
             with load(floor, other) as running:
                 threads.submit(floor.lab.boxes[name].boot_again, 120).result()
-                until("back", lambda: in_both(floor), 60)
+                until("back", lambda: in_both(floor.lab), 60)
                 reports.append(running.stop())
             print(f"{name} is back after {time.monotonic() - began:.1f} s: {reports[-1]}")
     rest = command.communicate(timeout=120)[0]
@@ -132,15 +126,7 @@ def test_killed_while_the_box_is_down_it_is_not_rebooted_again(floor: Floor) -> 
     done = floor("reboot", "boxb")
     assert "which had rebooted boxb" in done.stdout
     assert box.boot_id() == booted
-    assert in_both(floor)
-
-
-def in_both(floor: Floor) -> bool:
-    """Whether both copies are in the pools of both boxes; False while one of them cannot be asked."""
-    try:
-        return all(len(pool(floor.lab, name)) == 2 for name in floor.lab.boxes)
-    except (LabError, CommandFailed, KeyError):
-        return False
+    assert in_both(floor.lab)
 
 
 def until_said(command: subprocess.Popen[str], line: str) -> str:

@@ -16,7 +16,7 @@ import pytest
 from floor.box.lease import LEASE
 from tests.lab.box import Box
 from tests.lab.boxes import Lab
-from tests.lab.deployment import UNIT, chat, invocations, pool, set_up, until
+from tests.lab.deployment import UNIT, chat, deployed, in_both, invocations, pool, until
 from tests.lab.floor import Floor
 from tests.lab.sites import CONTROL, site
 
@@ -26,21 +26,13 @@ SEED = 20261130
 @pytest.fixture(scope="module")
 def floor(clean_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Floor:
     """Both boxes set up and deployed to, once for this module."""
-    floor = Floor(clean_lab, tmp_path_factory.mktemp("site"))
-    floor.write(site(clean_lab, load_time=1))
-    set_up(clean_lab, floor)
-    floor("deploy", "--mode", "replicas")
-    return floor
+    return deployed(clean_lab, tmp_path_factory.mktemp("site"), site(clean_lab, load_time=1))
 
 
 def whole(floor: Floor) -> None:
     """Wait until both copies are in both pools, and leave nothing to do."""
     floor("deploy")
-    until("both copies in both pools", lambda: in_both(floor), 60)
-
-
-def in_both(floor: Floor) -> bool:
-    return all(len(pool(floor.lab, box)) == 2 for box in floor.lab.boxes)
+    until("both copies in both pools", lambda: in_both(floor.lab), 60)
 
 
 def option(floor: Floor, name: str) -> str:
@@ -108,7 +100,7 @@ def test_a_laptop_that_sleeps_in_the_middle_of_a_restart(floor: Floor) -> None:
     until("boxa's copy is out and starts", lambda: starting(lab.boxes["boxa"]), 60)
     asleep = sleep(process)
     began = time.monotonic()
-    took = until("back by itself", lambda: in_both(floor), 2 * LEASE, every=0.5)
+    took = until("back by itself", lambda: in_both(floor.lab), 2 * LEASE, every=0.5)
     print(f"the copy is back in both pools by itself {took:.0f} s after the laptop fell asleep")
     found = floor("status").stdout
     assert "abandoned by root@" in found
@@ -146,7 +138,7 @@ def test_a_box_that_missed_a_deployment_answers_nobody_until_it_is_reconciled(fl
     print(f"its old build was warm {old:.1f} s after its boot, and {asked(box, 7)} clients got an answer from it")
     assert asked(box, 7) == 0
     floor("deploy")
-    until("both copies in both pools", lambda: in_both(floor), 20)
+    until("both copies in both pools", lambda: in_both(floor.lab), 20)
     assert floor("deploy").stdout.strip() == "nothing to do"
 
 
@@ -167,5 +159,5 @@ def test_boxes_that_fall_at_seeded_points(floor: Floor) -> None:
         assert "Traceback" not in said
         until("the box is up", lambda box=box: active(box), 60)  # type: ignore[misc] # of this round
         floor("deploy")
-        until("both copies in both pools", lambda: in_both(floor), 60)
+        until("both copies in both pools", lambda: in_both(floor.lab), 60)
         assert floor("deploy").stdout.strip() == "nothing to do"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.lab import faults
 from tests.lab.boxes import Lab
-from tests.lab.deployment import UNIT, chat, fault, left, pool, set_up, until
+from tests.lab.deployment import UNIT, chat, deployed, fault, in_both, left, pool, until
 from tests.lab.floor import Floor
 from tests.lab.sites import proxy, site
 from tests.load.running import Running
@@ -21,18 +21,13 @@ CLIENTS = 2 * REQUESTS
 @pytest.fixture(scope="module")
 def floor(clean_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Floor:
     """Both boxes set up and deployed to, once for this module."""
-    floor = Floor(clean_lab, tmp_path_factory.mktemp("site"))
-    floor.write(site(clean_lab, requests=REQUESTS))
-    set_up(clean_lab, floor)
-    floor("deploy", "--mode", "replicas")
-    return floor
+    return deployed(clean_lab, tmp_path_factory.mktemp("site"), site(clean_lab, requests=REQUESTS))
 
 
 @pytest.fixture(autouse=True)
 def whole(floor: Floor) -> None:
     """Each test begins with both copies in the pool of both proxies."""
-    boxes = floor.lab.boxes
-    until("both copies in both pools", lambda: all(len(pool(floor.lab, box)) == 2 for box in boxes), 30)
+    until("both copies in both pools", lambda: in_both(floor.lab), 30)
 
 
 def load(floor: Floor, *options: str, box: str = "boxa") -> Running:
