@@ -21,11 +21,18 @@ from floor.engines import dialect
 
 @dataclass(frozen=True)
 class Headers:
-    """What a backend is sent: the engines' key or no key at all, this Host, and none of `drop`."""
+    """What a backend is sent: the engines' key or no key at all, this Host, and none of `drop`. `keeps`: whether its
+    connections serve one request after another."""
 
     key: bool
     host: str = "localhost"
     drop: tuple[str, ...] = ()
+    keeps: bool = True
+
+    @property
+    def connection(self) -> str:
+        """The variable of http/upstream.conf that says what becomes of the connection."""
+        return "$floor_connection" if self.keeps else "$floor_once"
 
 
 @dataclass(frozen=True)
@@ -95,7 +102,7 @@ def _headers(config: Config, copy: ResolvedCopy) -> Headers:
     host = config.boxes[copy.box].host
     named = not copy.managed and hosts.literal(host) is None
     # Someone else's server may stand behind a proxy that goes by the name it was asked for.
-    return Headers(copy.key, hosts.netloc(host, copy.port) if named else wanted.host, wanted.drop)
+    return Headers(copy.key, hosts.netloc(host, copy.port) if named else wanted.host, wanted.drop, wanted.keeps)
 
 
 def _common(found: Sequence[Headers]) -> Headers:
