@@ -100,6 +100,20 @@ def test_a_box_that_must_not_know_the_key_does_not_get_it() -> None:
     }
 
 
+def test_an_engine_that_closes_without_a_word_gets_a_connection_for_each_request() -> None:
+    """llama.cpp's server does; vLLM keeps what it is given."""
+    with Backend(host="127.0.0.2") as keeps, Backend(host="127.0.0.3") as closes:
+        copies = [
+            Copy(keeps.host, keeps.port, managed=False),
+            Copy(closes.host, closes.port, managed=False, engine="llamacpp"),
+        ]
+        with Proxy(site(copies)) as proxy:
+            for _ in range(8):
+                assert ask(proxy.port(), CHAT, b"{}").status == 200
+    assert {request.headers.get("connection") for request in keeps.requests} == {None}
+    assert {request.headers.get("connection") for request in closes.requests} == {"close"}
+
+
 def _seen(backend: Backend) -> set[tuple[str | None, str | None, str | None]]:
     assert all("x-api-key" not in request.headers and request.target == CHAT for request in backend.requests)
     names = ("host", "authorization", "origin")
