@@ -17,6 +17,7 @@ OWN = {
     "port": "port",
     "shutdown-timeout": "request_time",
     "pipeline-parallel-layer-partition": "split.pipeline",
+    "master-port": "split.master_port",
 }
 # flag -> why nobody else may set it
 TAKEN = {
@@ -34,7 +35,6 @@ TAKEN = {
     "nnodes": "it follows from split",
     "node-rank": "it follows from split",
     "master-addr": "it follows from split",
-    "master-port": "it follows from split",
 }
 # variable -> why nobody else may set it
 VARIABLES = {
@@ -69,7 +69,7 @@ LLAMACPP_TAKEN = {
     "sleep-idle-seconds": "the model stays in memory",
     **dict.fromkeys(("model-url", "hf-repo", "hf-file", "hf-token", "docker-repo"), _FETCHES),
     **dict.fromkeys(("models-dir", "models-preset", "models-max", "models-autoload"), _ONE),
-    "rpc": "a model over several boxes is deployed by a later version",
+    "rpc": "its makers call it fragile, insecure and nothing for an open network",
 }
 OLLAMA_OWN = {
     "OLLAMA_MODELS": "source",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import Field
@@ -81,6 +81,18 @@ class Config(Part):
     def copies(self, model: str) -> list[ResolvedCopy]:
         """Given a model's name, return its copies in the file's order. Raise KeyError for a name that is not there."""
         return [self.resolve(model, copy) for copy in self.models[model].replicas]
+
+    def parts(self, model: str) -> list[ResolvedCopy]:
+        """Given a model's name, return the parts of its group, the head first; none where it has no split.
+
+        All have the group's name as `backend`, `MODEL@HEAD+BOX`, and are one backend: the head's url is the group's.
+        Raise KeyError for a name that is not there.
+        """
+        split = self.models[model].split
+        if split is None:
+            return []
+        group = f"{model}@{'+'.join(split.boxes)}"
+        return [replace(self.resolve(model, split.part(box)), backend=group) for box in split.boxes]
 
     def listen(self, model: str) -> int:
         """Given a model's name, return the proxy's port for it."""

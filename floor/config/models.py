@@ -141,15 +141,65 @@ class Copy(Part):
     """managed: false: engine where it asks for the key that floor's engines have. Default: none."""
 
 
+class SplitPart(Part):
+    """One box of a split model, where something differs there. What is left out is the split's."""
+
+    box: Name
+    """One of the split's boxes."""
+    utilization: Share | None = None
+    """Share of that box's memory. Default: that of the split."""
+    cache_memory: Size | None = None
+    """Size of the KV cache on that box; the smallest one decides. Default: that of the split."""
+
+
 class Split(Part):
-    """One model over several boxes. Checked; this version deploys replicas only."""
+    """One model over several boxes, as one group. What is left out is the model's."""
 
     boxes: list[Name]
-    """Its boxes, the head first."""
+    """Its boxes, the head first: that one answers. Each needs a `fabric`."""
     tensor_parallel: Count | None = None
     """Cards that share each layer. Default: 1."""
     pipeline: list[Count] | None = None
     """Layers of each stage, the first stage first. Default: one stage."""
+    master_port: Port = 29501
+    """Port of the head's fabric address where the ranks meet."""
+    source: Folder | None = None
+    """Where the split serves other weights than the copies. Default: the model's."""
+    fetch: Fetch | None = None
+    """In place of the model's fetch, as a whole. Default: the model's, none where the split has a source of its own."""
+    context: Count | None = None
+    """Longest request, in tokens. Default: the model's."""
+    max_requests: Count | None = None
+    """Requests at once in the group. Default: the model's."""
+    kv_cache: CacheType | None = None
+    """Type of the KV cache. Default: the model's."""
+    utilization: Share | None = None
+    """Share of each box's memory that its part takes. Default: the model's."""
+    cache_memory: Size | None = None
+    """Size of the KV cache on each box. Default: the model's."""
+    runtime: Runtime | None = None
+    """In place of the model's runtime, as a whole. Default: the model's."""
+    args: Args = Field(default_factory=dict)
+    """Laid over the model's args, key by key; null takes a flag away."""
+    env: Env = Field(default_factory=dict)
+    """Laid over the model's env, key by key."""
+    parts: list[SplitPart] = Field(default_factory=list)
+    """Boxes where something differs."""
+
+    @property
+    def ranks(self) -> int:
+        """How many cards it takes in all, a rank each."""
+        return (self.tensor_parallel or 1) * len(self.pipeline or (0,))
+
+    def part(self, box: str) -> Copy:
+        """Given one of its boxes, return what is there as a copy of the model would say it."""
+        own = next((part for part in self.parts if part.box == box), SplitPart(box=box))
+        said = {key: getattr(self, key) for key in self.model_fields_set & OF_A_PART}
+        return Copy(**{**said, **{key: getattr(own, key) for key in own.model_fields_set}})
+
+
+# what a split may have in place of its model, as a copy may
+OF_A_PART = frozenset(Split.model_fields) & frozenset(Copy.model_fields)
 
 
 def _copy(value: object) -> object:
@@ -201,4 +251,4 @@ class Model(Part):
     )
     """Boxes that hold a copy: a name, or a mapping where something differs there."""
     split: Split | None = None
-    """The model over several boxes. It is checked; this version deploys replicas. Default: none."""
+    """The model over several boxes: what `floor switch split` deploys in place of its copies. Default: none."""

@@ -29,8 +29,12 @@ Durations are `500ms`, `90s`, `30m`, `2h` or a number of seconds. Sizes are `64M
 1.2 read differently (`no`, `on`, `22:30`, `010`, `1e3`, `1_000`) is an error: put texts in quotes. Names are lower-case
 letters, digits, `-` and `.`. There are no secrets in the file: the boxes keep a copy of it.
 """
-# parts of a copy that have the same keys as the model's
-_AGAIN = tuple(("models", shape.ANY, "replicas", shape.ANY, part) for part in ("runtime", "fetch"))
+# parts of a copy and of a split that have the same keys as the model's
+_AGAIN = tuple(
+    ("models", shape.ANY, *place, part)
+    for place in (("replicas", shape.ANY), ("split",))
+    for part in ("runtime", "fetch")
+)
 _UNITS = ((3600.0, "h"), (60.0, "m"), (1.0, "s"), (0.001, "ms"))
 _SIZES = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 

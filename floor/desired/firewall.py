@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from floor.box import paths
 from floor.config.hosts import literal
-from floor.config.model import Config
+from floor.config.model import Config, Split
 from floor.desired.state import BoxFacts, File, Kind, Launch, Unit
 from floor.render import template
 
@@ -25,7 +25,6 @@ UNLOAD = (NFT, "delete", "table", "inet", "floor")
 _ENSURE = f"{NFT} list table inet floor >/dev/null 2>&1 || exec {' '.join(LOAD)}"
 ENSURE = ("/bin/sh", "-c", _ENSURE)
 
-MASTER_PORT = 29501  # vLLM's --master-port by default, where the ranks of a model meet
 # Linux's net.ipv4.ip_local_port_range by default. NCCL, gloo and vLLM's message queues listen on ports that the kernel
 # gives them from it; none of the three takes a range of its own.
 EPHEMERAL = "32768-60999"
@@ -128,19 +127,19 @@ def _text(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> str:
 
 def _splits(config: Config, box: str, boxes: Mapping[str, BoxFacts]) -> Sequence[_Split]:
     return [
-        _split(config, name, box, model.split.boxes, boxes)
+        _split(config, name, box, model.split, boxes)
         for name, model in config.models.items()
         if model.split is not None and box in model.split.boxes
     ]
 
 
-def _split(config: Config, model: str, box: str, members: Sequence[str], boxes: Mapping[str, BoxFacts]) -> _Split:
+def _split(config: Config, model: str, box: str, split: Split, boxes: Mapping[str, BoxFacts]) -> _Split:
     """The head's port is guarded under every address (torch listens on all of them), what the kernel gives on the
     fabric's own address only: on a network that other programs share, their ports would be closed with it."""
-    fabrics = [fabric.address for name in members if (fabric := config.boxes[name].fabric)]
-    peers = fabrics or sorted(_senders(config, members, box, boxes))
+    fabrics = [fabric.address for name in split.boxes if (fabric := config.boxes[name].fabric)]
+    peers = fabrics or sorted(_senders(config, split.boxes, box, boxes))
     own = config.boxes[box].fabric
     apart = own is not None and own.address != _address(config, box, boxes)
     address = own.address if own is not None and apart else ""
     family = _FAMILY[ipaddress.ip_address(address).version] if address else ""
-    return _Split(model, MASTER_PORT, family, address, EPHEMERAL, _admitted(frozenset(peers)))
+    return _Split(model, split.master_port, family, address, EPHEMERAL, _admitted(frozenset(peers)))

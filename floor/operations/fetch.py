@@ -125,7 +125,8 @@ class Fetch:
             names = ", ".join(entry.path for entry in every[:8])
             raise FloorError(f"{goal.origin}: `include` matches none of its {len(every)} files: {names} …")
         there = {entry.path for entry in found}
-        for copy in (copy for model in goal.models for copy in self.site.loaded.config.copies(model)):
+        config = self.site.loaded.config
+        for copy in (copy for name in goal.models for copy in (*config.copies(name), *config.parts(name))):
             at = copy.source.removeprefix(f"{goal.places.get(copy.box)}/")
             if copy.source.endswith(".gguf") and at != copy.source and at not in there:
                 some = ", ".join(sorted(name for name in there if name.endswith(".gguf"))[:8]) or "none"

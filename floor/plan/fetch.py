@@ -145,7 +145,7 @@ def _copies(config: Config, models: Collection[str], boxes: Collection[str]) -> 
         copy
         for model in config.models
         if not models or model in models
-        for copy in config.copies(model)
+        for copy in (*config.copies(model), *config.parts(model))
         if copy.managed and (not boxes or copy.box in boxes)
     )
 

@@ -30,8 +30,9 @@ def check(config: Config) -> Iterator[Problem]:
     yield from _names(config)
     for name, model in config.models.items():
         path = ("models", name, "replicas")
-        if not model.replicas:
-            yield _without_copy(config, name)
+        if not model.replicas and model.split is None:
+            write = "the boxes that hold a copy, such as [spark-a, spark-b]"
+            yield Problem(("models", name, "replicas"), write, "no copy")
         boxes = [copy.box for copy in model.replicas]
         for problem in parts.references(config, boxes, path, managed=False):
             yield Problem((*problem.path, "box"), problem.write, problem.found)
@@ -50,15 +51,6 @@ def _names(config: Config) -> Iterator[Problem]:
             write = "a name that differs by more than `.` and `-`"
             yield Problem(("models", name), write, f"{name} beside {first[plain]}")
         first.setdefault(plain, name)
-
-
-def _without_copy(config: Config, name: str) -> Problem:
-    if config.models[name].split is None:
-        return Problem(
-            ("models", name, "replicas"), "the boxes that hold a copy, such as [spark-a, spark-b]", "no copy"
-        )
-    write = "replicas as well: this version deploys copies, split is only checked"
-    return Problem(("models", name, "split"), write, "split alone", warning=True)
 
 
 def _managed(placed: parts.Placed) -> Iterator[Problem]:

@@ -20,6 +20,8 @@ def check(config: Config) -> Iterator[Problem]:
         for index, copy in enumerate(model.replicas):
             if copy.fetch:
                 yield from _revision(name, copy.fetch, ("models", name, "replicas", index, "fetch"))
+        if model.split and model.split.fetch:
+            yield from _revision(name, model.split.fetch, ("models", name, "split", "fetch"))
     yield from _copies(config)
 
 
@@ -31,7 +33,7 @@ def _revision(name: str, fetch: Fetch, path: KeyPath) -> Iterator[Problem]:
 
 def _copies(config: Config) -> Iterator[Problem]:
     first: dict[tuple[str, str], tuple[Fetch, str]] = {}
-    for placed in parts.copies(config):
+    for placed in (*parts.copies(config), *parts.groups(config)):
         fetch, source = placed.resolved.fetch, placed.resolved.source
         if fetch is None:
             continue

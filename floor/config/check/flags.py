@@ -28,6 +28,9 @@ def check(config: Config) -> Iterator[Problem]:
             engine = copy.engine or model.engine
             yield from _args(copy.args, engine, (*path, "replicas", index, "args"), removes=True)
             yield from _env(copy.env, engine, (*path, "replicas", index, "env"))
+        if model.split:
+            yield from _args(model.split.args, model.engine, (*path, "split", "args"), removes=True)
+            yield from _env(model.split.env, model.engine, (*path, "split", "env"))
 
 
 def _args(args: Mapping[str, Any], engine: str, path: KeyPath, *, removes: bool) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from floor.config.check import parts
 from floor.config.model import Config, ResolvedCopy
-from floor.config.problem import Problem
+from floor.config.problem import KeyPath, Problem
 
 _ENGINE_SHARE = 0.92  # what vLLM takes where none is given; 0.90 in older releases
 _CAUTIOUS = 0.90
@@ -15,9 +15,16 @@ _ALL = "all"
 
 def check(config: Config) -> Iterator[Problem]:
     """Given a configuration, yield shares that cannot be had, and warn of those that leave a box too little."""
-    copies = [one for one in parts.copies(config) if one.box.managed and one.resolved.engine == "vllm"]
+    every = (*parts.copies(config), *parts.groups(config))
+    copies = [one for one in every if one.box.managed and one.resolved.engine == "vllm"]
     for box in config.boxes:
-        yield from _sum(box, [placed for placed in copies if placed.copy.box == box])
+        here = [placed for placed in copies if placed.copy.box == box]
+        told: set[KeyPath] = set()
+        for mode in parts.MODES:
+            for problem in _sum(box, [placed for placed in here if mode in placed.modes]):
+                if problem.path not in told:
+                    yield problem
+                told.add(problem.path)
     # copies that have their share from the model are told of once
     for where, placed in {placed.where("utilization"): placed for placed in reversed(copies)}.items():
         share = placed.resolved.utilization

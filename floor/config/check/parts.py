@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from floor.config.model import Box, Config, Copy, Model, ResolvedCopy
 from floor.config.problem import KeyPath, Problem
 
+MODES = ("replicas", "split")
+
 
 @dataclass(frozen=True)
 class Placed:
-    """A copy with its path, its model and its box."""
+    """A copy, or one part of a group, with its path, its model and its box. `modes` are those in which it runs."""
 
     path: KeyPath
     name: str
@@ -20,6 +22,7 @@ class Placed:
     copy: Copy
     box: Box
     resolved: ResolvedCopy
+    modes: tuple[str, ...] = MODES
 
     def where(self, key: str) -> KeyPath:
         """Given an option that a copy shares with its model, return the path of the one that counts."""
@@ -36,7 +39,26 @@ def copies(config: Config) -> Iterator[Placed]:
         for index, copy in enumerate(model.replicas):
             if copy.box in config.boxes and copy.box not in [other.box for other in model.replicas[:index]]:
                 path = ("models", name, "replicas", index)
-                yield Placed(path, name, model, copy, config.boxes[copy.box], config.resolve(name, copy))
+                modes = MODES if model.split is None else MODES[:1]
+                yield Placed(path, name, model, copy, config.boxes[copy.box], config.resolve(name, copy), modes)
+
+
+def groups(config: Config) -> Iterator[Placed]:
+    """Given a configuration, yield each part of each group whose box is known, one for each box; the head first."""
+    for name, model in config.models.items():
+        split = model.split
+        if split is None or any(box not in config.boxes for box in split.boxes):
+            continue
+        for resolved in dict(zip(split.boxes, config.parts(name), strict=True)).values():
+            yield Placed(
+                ("models", name, "split"),
+                name,
+                model,
+                split.part(resolved.box),
+                config.boxes[resolved.box],
+                resolved,
+                MODES[1:],
+            )
 
 
 def references(config: Config, names: list[str], path: KeyPath, *, managed: bool) -> Iterator[Problem]:

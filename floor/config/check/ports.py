@@ -18,6 +18,7 @@ class _Port:
     path: KeyPath
     number: int
     owner: str
+    modes: tuple[str, ...] = parts.MODES
 
 
 def check(config: Config) -> Iterator[Problem]:
@@ -47,12 +48,14 @@ def _listens(config: Config) -> Iterator[Problem]:
 
 
 def _on(config: Config, box: str) -> Iterator[Problem]:
-    taken: dict[int, _Port] = {}
+    """What runs in different modes never meets."""
+    taken: dict[tuple[str, int], _Port] = {}
     for port in _ports(config, box):
-        if port.number in taken:
-            owner = taken[port.number].owner
-            yield Problem(port.path, "a port of its own", f"{port.number}, which {owner} has on {box}")
-        taken.setdefault(port.number, port)
+        places = [(mode, port.number) for mode in port.modes]
+        if first := next((taken[place] for place in places if place in taken), None):
+            yield Problem(port.path, "a port of its own", f"{port.number}, which {first.owner} has on {box}")
+        for place in places:
+            taken.setdefault(place, port)
 
 
 def _ports(config: Config, box: str) -> Iterator[_Port]:
@@ -67,4 +70,12 @@ def _ports(config: Config, box: str) -> Iterator[_Port]:
     yield _Port(("boxes", box, "status_port"), config.boxes[box].status_port, "the status page")
     for placed in parts.copies(config):
         if placed.copy.box == box:
-            yield _Port(placed.where("port"), placed.resolved.port, f"the engine of {placed.name}")
+            yield _Port(placed.where("port"), placed.resolved.port, f"the engine of {placed.name}", placed.modes)
+    heads: set[str] = set()
+    for part in parts.groups(config):
+        if part.copy.box == box and part.name not in heads:
+            yield _Port(("models", part.name, "port"), part.resolved.port, f"the engine of {part.name}", part.modes)
+        if part.copy.box == box and part.model.split is not None:
+            ranks = f"the group of {part.name}"
+            yield _Port((*part.path, "master_port"), part.model.split.master_port, ranks, part.modes)
+        heads.add(part.name)

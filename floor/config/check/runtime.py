@@ -28,6 +28,8 @@ def check(config: Config) -> Iterator[Problem]:
         for index, copy in enumerate(model.replicas):
             if copy.runtime:
                 yield from _runtime(copy.runtime, (*path, "replicas", index, "runtime"))
+        if model.split and model.split.runtime:
+            yield from _runtime(model.split.runtime, (*path, "split", "runtime"))
 
 
 def _runtime(runtime: Runtime, path: KeyPath) -> Iterator[Problem]:

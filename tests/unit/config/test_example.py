@@ -17,8 +17,8 @@ from floor.config.problem import KeyPath
 ROOT = Path(__file__).parents[3]
 FLEETS = sorted((ROOT / "examples").glob("*.yaml"))
 OPTIONS = {path: (field, owner) for path, field, owner in shape.fields()}
-# a copy's runtime and fetch have the keys of the model's, which stand there
-AGAIN = [("models", "*", "replicas", "*", part) for part in ("runtime", "fetch")]
+# the runtime and the fetch of a copy and of a split have the keys of the model's, which stand there
+AGAIN = [("models", "*", *place, part) for place in (("replicas", "*"), ("split",)) for part in ("runtime", "fetch")]
 PLACES = [path for path in OPTIONS if path[:-1] not in AGAIN]
 
 
@@ -81,7 +81,17 @@ def test_every_default_is_told(path: KeyPath) -> None:
         return
     config = parse(_uncommented()).model_dump()
     default = default.model_dump() if hasattr(default, "model_dump") else default
-    beside = ("image", "command", "volumes", "options", "replicas", "health", "args", "env")  # empty by default
+    beside = (
+        "image",
+        "command",
+        "volumes",
+        "options",
+        "replicas",
+        "health",
+        "args",
+        "env",
+        "parts",
+    )  # empty by default
     assert default in _value(config, path) or path[-1] in beside
 
 

@@ -28,7 +28,7 @@ MODEL = ("models", "flagship")
         (MODEL, "environment", "env"),
         (MODEL, "pipeline_parallel_layer_partition", "split.pipeline"),
         ((*MODEL, "split"), "tensor_parallel_size", "tensor_parallel"),
-        ((*MODEL, "split"), "whatever", "one of boxes, tensor_parallel, pipeline"),
+        ((*MODEL, "split"), "pipelines", "pipeline"),
         (
             ("proxy",),
             "bodysize",

@@ -104,26 +104,34 @@ SPLIT = ("proxy:", "  wide: {source: /w, listen: 8082, port: 8002, split: {boxes
 
 
 @pytest.mark.parametrize(
-    ("fabric_a", "expected"),
+    ("fabric_a", "fabric_c", "expected"),
     [
-        ("198.51.100.1", ["tcp dport 29501 jump ranks_1", "ip daddr 198.51.100.1 tcp dport 32768-60999 jump ranks_1"]),
-        ("192.0.2.1", ["tcp dport 29501 jump ranks_1"]),
-        ("fd05::1", ["tcp dport 29501 jump ranks_1", "ip6 daddr fd05::1 tcp dport 32768-60999 jump ranks_1"]),
+        (
+            "198.51.100.1",
+            "198.51.100.3",
+            ["tcp dport 29501 jump ranks_1", "ip daddr 198.51.100.1 tcp dport 32768-60999 jump ranks_1"],
+        ),
+        ("192.0.2.1", "192.0.2.3", ["tcp dport 29501 jump ranks_1"]),
+        (
+            "fd05::1",
+            "fd05::3",
+            ["tcp dport 29501 jump ranks_1", "ip6 daddr fd05::1 tcp dport 32768-60999 jump ranks_1"],
+        ),
     ],
     ids=["of its own", "the network of all else", "IPv6"],
 )
-def test_ranks_are_for_the_boxes_of_their_model(fabric_a: str, expected: list[str]) -> None:
+def test_ranks_are_for_the_boxes_of_their_model(fabric_a: str, fabric_c: str, expected: list[str]) -> None:
     """The kernel's own ports are closed on a fabric of its own only: elsewhere other programs have some, too."""
     runtime = "runtime: {kind: native, command: /x}, utilization: 0.1, split"
     text = rules(
         "a",
         (SPLIT[0], SPLIT[1].replace("split", runtime, 1)),
         ("a: {host: 192.0.2.1}", f'a: {{host: 192.0.2.1, fabric: {{interface: e, address: "{fabric_a}"}}}}'),
-        ("c: {host: 192.0.2.3}", "c: {host: 192.0.2.3, fabric: {interface: e, address: 198.51.100.3}}"),
+        ("c: {host: 192.0.2.3}", f'c: {{host: 192.0.2.3, fabric: {{interface: e, address: "{fabric_c}"}}}}'),
     )
     assert [line for line in chain(text, "input") if "ranks" in line] == expected
     admitted = " ".join(re.findall(r"saddr \{ ([^}]*) \}", "\n".join(chain(text, "ranks_1")))).replace(",", "").split()
-    assert set(admitted) == {fabric_a, "198.51.100.3"}
+    assert set(admitted) == {fabric_a, fabric_c}
     assert chain(text, "ranks_1")[-1] == "counter drop"
 
 

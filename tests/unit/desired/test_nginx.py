@@ -131,5 +131,9 @@ def test_durations_are_never_shorter_than_meant(seconds: float) -> None:
 
 def test_a_model_that_is_only_split_has_no_port() -> None:
     text = "    replicas: [spark-b]\nproxy"
-    state = make((text, "    split: {boxes: [spark-a, spark-b], tensor_parallel: 2}\nproxy"))["spark-a"]
+    state = make(
+        (text, "    split: {boxes: [spark-a, spark-b], tensor_parallel: 2, utilization: 0.05}\nproxy"),
+        ("{host: 192.0.2.11}", "{host: 192.0.2.11, fabric: {interface: e, address: 198.51.100.1}}"),
+        ("status_port: 9000}", "status_port: 9000, fabric: {interface: e, address: 198.51.100.2}}"),
+    )["spark-a"]
     assert [name for name in _files(state) if name.startswith("servers/")] == ["servers/flagship.conf"]
