@@ -38,6 +38,19 @@ async def check(
     `timeout` bounds the whole (it ends within `timeout` + 1 s), `window` the looking again, both in seconds.
     Return the verdict; nothing is raised for what a backend does.
     """
+    return (await examine(client, target, timeout=timeout, window=window, clock=clock, pause=pause))[1]
+
+
+async def examine(
+    client: httpx.AsyncClient,
+    target: Target,
+    *,
+    timeout: float = 10.0,  # noqa: ASYNC109 - running out of time is a finding here, not an exception
+    window: float = 5.0,
+    clock: Clock = monotonic,
+    pause: Pause = asyncio.sleep,
+) -> tuple[History, Verdict]:
+    """As `check`, and return also what was seen on the way: the engine's own counts are in it."""
     ends = clock() + timeout
     target = replace(target, probe_timeout=min(target.probe_timeout, timeout))
     watched = min(ends, clock() + window)
@@ -48,23 +61,24 @@ async def check(
         history, verdict = judge(target, history, sample)
         now = clock()
         if verdict.level is Level.GENERATES or (verdict.level < Level.READY and verdict.reason not in _PASSING):
-            return verdict
+            return history, verdict
         if wants_generation(history, sample, now, every=0.0):
             return await _ask(client, target, history, within=ends - now, clock=clock)
         if now + _STEP >= watched:
-            return verdict
+            return history, verdict
         await pause(_STEP)
 
 
-async def _ask(client: httpx.AsyncClient, target: Target, history: History, *, within: float, clock: Clock) -> Verdict:
+async def _ask(
+    client: httpx.AsyncClient, target: Target, history: History, *, within: float, clock: Clock
+) -> tuple[History, Verdict]:
     """Ask for a token; when none came in time, look once more whether others filled the engine meanwhile."""
     generation = await generate(client, target, clock=clock, timeout=max(0.05, within))
     before = history
     history, verdict = with_generation(history, generation)
     if generation.answer.fault is not Fault.TIMED_OUT or verdict.reason is Reason.OK:
-        return verdict
+        return history, verdict
     hurried = replace(target, probe_timeout=min(target.probe_timeout, _LAST_LOOK))
     sample = await look(client, hurried, clock=clock)
     crowded = (sample.in_flight or 0) > 1
-    _, looked = judge(target, before if crowded else history, sample)
-    return looked
+    return judge(target, before if crowded else history, sample)

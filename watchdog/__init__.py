@@ -1,1 +1,1 @@
-"""Restarts what should be restarted on a box, and nothing else. Holds no code yet: systemd restarts a dead engine."""
+"""Looks after the copies of this box, on a timer: starts again what hangs or stays down, rationed, and says why."""

@@ -58,6 +58,12 @@ NEEDRESTART = Path("/etc/needrestart/conf.d/floor.conf")
 FETCH_RUN = RUN / "fetch"  # what is being fetched now: jobs, their state, their locks
 FETCH_UNIT = "floor-fetch-"  # how the units of a fetch begin: they come and go beside what is deployed
 FETCH_SPOOL = LIB / "fetch"  # images on their way from box to box
+GUARD_SETTINGS = ETC / "guard.json"
+GUARD_STATE = RUN / "guard" / "state.json"
+GUARD_HISTORY = LIB / "guard-history.json"
+HOLDS = LIB / "holds.json"
+WATCHDOG_SETTINGS = ETC / "watchdog.json"
+WATCHDOG_STATE = RUN / "watchdog" / "state.json"
 
 ROOT = Path("/")
 

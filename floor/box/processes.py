@@ -60,6 +60,12 @@ def children(pid: int, proc: Path = PROC) -> list[int]:
     return sorted(found)
 
 
+def parent(pid: int, proc: Path = PROC) -> int | None:
+    """Given a process id, return its parent's; None for one that is gone."""
+    fields = _stat(pid, proc)
+    return int(fields[1]) if fields else None
+
+
 def _stat(pid: int, proc: Path) -> list[str]:
     """The fields of /proc/PID/stat after the command, which may itself hold spaces and brackets (proc(5))."""
     text = os.fsdecode(_read(proc / str(pid) / "stat"))

@@ -37,9 +37,15 @@ def last_line(unit: str, run: Run = run) -> str:
 
     What systemd itself logs of the unit (`Failed to start …`) is left out, and what the warm-up says of the backend.
     """
-    argv = ["journalctl", f"_SYSTEMD_UNIT={unit}", f"--lines={LINES}", "--output=cat", "--no-pager", "--quiet"]
+    return next(reversed(last_lines(unit, run=run)), "")
+
+
+def last_lines(unit: str, lines: int = LINES, invocation: str = "", run: Run = run) -> list[str]:
+    """As `last_line`, but all that are left of the last `lines`; of one start alone, given its invocation id."""
+    of = [f"_SYSTEMD_INVOCATION_ID={invocation}"] if invocation else []
+    argv = ["journalctl", f"_SYSTEMD_UNIT={unit}", *of, f"--lines={lines}", "--output=cat", "--no-pager", "--quiet"]
     result = run(argv)
-    lines = [line.strip() for line in result.out.splitlines()] if result.ok else []
+    found = [line.strip() for line in result.out.splitlines()] if result.ok else []
     model = unit.removeprefix("floor-copy-").removesuffix(".service")
     beside = (WARMER, f"{model}@")
-    return next((line for line in reversed(lines) if line and not line.startswith(beside)), "")
+    return [line for line in found if line and not line.startswith(beside)]

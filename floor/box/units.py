@@ -109,6 +109,20 @@ def show(names: Sequence[str], run: Run | None = None) -> dict[str, UnitFacts]:
     return parse(wanted, (run or run_show)(show_argv(wanted), SHOW_TIMEOUT))
 
 
+def show_loaded(names: Sequence[str], run: Run | None = None) -> dict[str, UnitFacts]:
+    """Given unit names, return in one call the facts of these and of every service and target that systemd has loaded.
+
+    What is not loaded does not run, so this tells of every unit that a start could stop. Raise FloorError as `show`.
+    """
+    text = (run or run_show)(show_argv([*dict.fromkeys(names), "*.service", "*.target"]), SHOW_TIMEOUT)
+    found: dict[str, UnitFacts] = {}
+    for block in text.strip().split("\n\n"):
+        name = next((line[3:] for line in block.splitlines() if line.startswith("Id=")), "")
+        if name:
+            found[name] = _facts(name, block)
+    return found
+
+
 def run_show(argv: Sequence[str], timeout: float) -> str:
     """Given a command and seconds, return what it printed. Raise FloorError with its own words if it failed."""
     try:

@@ -1,0 +1,50 @@
+"""What of all that a box knows needs a person. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .decide import Matter
+
+LOST = 120.0  # seconds that a copy is out for a fault before anybody is told: most come back by themselves
+ABANDONED = 60.0  # seconds; whoever lost the connection may run the command again
+
+
+def of_operation(record: Mapping[str, Any] | None) -> list[Matter]:
+    """Given the box's operation record (with `live`), return whether somebody must finish something."""
+    if record is None or record["live"] or record["state"] in ("done", "aborted"):
+        return []
+    by = record.get("by") or {}
+    who = f"{by.get('user', '?')}@{by.get('host', '?')}"
+    what = "was abandoned" if record["state"] == "live" else f"ended {record['state']}"
+    text = f"`{record['verb']}` of {who} {what}; run the same command again to finish it"
+    return [Matter(f"operation {record['epoch']}", text, ABANDONED)]
+
+
+def of_pools(report: Mapping[str, Any] | None) -> list[Matter]:
+    """Given the report of the box's pool (None: no proxy), return which models are short of copies, and who is lost."""
+    found = []
+    for model, pool in ((report or {}).get("pools") or {}).items():
+        members, backends = pool.get("members") or [], pool.get("backends") or {}
+        if not members:
+            found.append(Matter(f"nobody {model}", f"{model}: nobody serves it"))
+        elif len(members) == 1 and len(backends) > 1:
+            found.append(Matter(f"one left {model}", f"{model}: only {members[0]} is left", LOST))
+        for name, one in backends.items():
+            if not one.get("member") and not one.get("drains"):
+                text = f"{name} is out: {one.get('reason')}: {one.get('evidence')}"
+                found.append(Matter(f"lost {name}", text, LOST))
+    return found
+
+
+def of_decisions(decisions: Sequence[tuple[str, str, str]]) -> list[Matter]:
+    """Given (backend, reason, evidence) of what the watchdog could not put right by itself, return the matters."""
+    return [
+        Matter(f"{backend} {reason}", f"{backend}: {reason}: {evidence}") for backend, reason, evidence in decisions
+    ]
+
+
+def of_holds(holds: Mapping[str, str]) -> list[Matter]:
+    """Given the units that the guard keeps down, with its words, return the matters."""
+    return [Matter(f"hold {unit}", f"{unit}: {words}") for unit, words in holds.items()]

@@ -1,0 +1,63 @@
+"""What of a box's knowledge needs a person."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from floor.notify import matters
+
+BY = {"user": "ann", "host": "laptop"}
+
+
+@pytest.mark.parametrize(
+    ("record", "told"),
+    [
+        (None, []),
+        ({"epoch": 7, "verb": "deploy", "by": BY, "state": "live", "live": True}, []),
+        ({"epoch": 7, "verb": "deploy", "by": BY, "state": "done", "live": False}, []),
+        (
+            {"epoch": 7, "verb": "deploy", "by": BY, "state": "live", "live": False},
+            ["`deploy` of ann@laptop was abandoned; run the same command again to finish it"],
+        ),
+        (
+            {"epoch": 7, "verb": "restart", "by": BY, "state": "failed", "live": False},
+            ["`restart` of ann@laptop ended failed; run the same command again to finish it"],
+        ),
+    ],
+)
+def test_operations(record: dict[str, Any] | None, told: list[str]) -> None:
+    assert [matter.text for matter in matters.of_operation(record)] == told
+
+
+def backend(member: bool, drains: list[str] | None = None) -> dict[str, Any]:
+    return {"member": member, "drains": drains or [], "reason": "refused", "evidence": "connection refused"}
+
+
+@pytest.mark.parametrize(
+    ("members", "backends", "told"),
+    [
+        (["m@a", "m@b"], {"m@a": backend(True), "m@b": backend(True)}, []),
+        (["m@a"], {"m@a": backend(True)}, []),
+        (
+            ["m@a"],
+            {"m@a": backend(True), "m@b": backend(False)},
+            ["m: only m@a is left", "m@b is out: refused: connection refused"],
+        ),
+        (["m@a"], {"m@a": backend(True), "m@b": backend(False, ["ann"])}, ["m: only m@a is left"]),
+        ([], {"m@a": backend(False)}, ["m: nobody serves it", "m@a is out: refused: connection refused"]),
+    ],
+)
+def test_pools(members: list[str], backends: dict[str, Any], told: list[str]) -> None:
+    report = {"pools": {"m": {"members": members, "backends": backends}}}
+    assert [matter.text for matter in matters.of_pools(report)] == told
+
+
+def test_a_box_without_a_pool_has_nothing_to_say_of_it() -> None:
+    assert matters.of_pools(None) == []
+
+
+def test_an_empty_pool_is_told_at_once_and_a_lost_copy_when_it_lasts() -> None:
+    report = {"pools": {"m": {"members": [], "backends": {"m@a": backend(False)}}}}
+    assert [matter.after for matter in matters.of_pools(report)] == [0.0, matters.LOST]

@@ -1,0 +1,145 @@
+"""One round: look, decide on every copy, do it, say it, and tell a person where one is needed."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from floor.box import events, holds, paths
+from floor.box.observe import document
+from floor.box.operation import Operation, now
+from floor.errors import FloorError
+from floor.healthcheck.verdict import Level
+from floor.notify import matters, send
+from floor.notify.decide import Matter, Message, Told
+from floor.notify.decide import decide as due
+
+from . import state
+from .act import act
+from .decide import Action, Decision, decide
+from .look import World, look
+from .memory import Memory
+from .seen import Seen
+from .settings import Copy, Settings
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a round needs: settings, the world, where to log, the wall clock, and how to act and to send."""
+
+    settings: Settings
+    world: World
+    log: Callable[[str], None]
+    wall: Callable[[], float] = time.time
+    act: Callable[..., str] = act
+    send: Callable[..., None] = send.send
+
+    def run(self, *, dry_run: bool) -> dict[str, Decision]:
+        """Carry out one round and return the decisions by backend. With `dry_run` nothing is done, kept or told.
+
+        Raise FloorError if the box cannot be looked at. Two rounds never run at once: the later one waits.
+        """
+        root, boot = self.world.root, now().boot
+        with _alone(root):
+            before = state.read(root, boot)
+            box, seen = look(self.settings, self.world)
+            memories: dict[str, Memory] = {}
+            decisions: dict[str, Decision] = {}
+            for copy in self.settings.copies:
+                memory = before.memories.get(copy.unit, Memory())
+                memories[copy.unit], decision = decide(memory, seen[copy.unit], box, copy, self.settings.restarts)
+                if decision.action is not Action.NONE and not dry_run:
+                    decision = self._do(copy, seen[copy.unit], decision)
+                decisions[copy.backend] = decision
+                if not dry_run:
+                    self._say(copy, decision, before.decisions.get(copy.backend))
+            if not dry_run:
+                told = self._tell(before.told, decisions)
+                shown = {backend: _shown(decision, seen_at=self.wall()) for backend, decision in decisions.items()}
+                state.write(state.State(memories, told, shown), root, boot, self.wall())
+            return decisions
+
+    def _do(self, copy: Copy, seen: Seen, decision: Decision) -> Decision:
+        """Act, if it is still called for. What kept from it becomes the decision."""
+        if decision.action is Action.RESTART:
+            again = self.world.ask([copy], self.settings.key_file, self.world.root).get(copy.unit)
+            if again is not None and again[0].level is Level.GENERATES:
+                return Decision(Action.NONE, "recovered", f"asked once more: {again[0].evidence}")
+        try:
+            kept = self.act(decision.action, copy, seen.unit, self.world.root, self.world.run)
+        except FloorError as error:
+            return Decision(Action.NONE, "could not act", f"{decision.action}: {error}", alarm=True)
+        return Decision(Action.NONE, "came too late", kept) if kept else decision
+
+    def _say(self, copy: Copy, decision: Decision, before: Mapping[str, Any] | None) -> None:
+        """One event for every act, and for every change of what is found; what goes on is said once."""
+        acts = decision.action is not Action.NONE
+        if not acts and (before or {"reason": "ok"}).get("reason") == decision.reason:
+            return
+        done = f"{decision.action}: " if acts else ""
+        text = f"{copy.backend}: {done}{decision.reason}: {decision.evidence}"
+        self.log(text)
+        data = {"backend": copy.backend, "action": str(decision.action), "reason": decision.reason}
+        self._event(text, {**data, "evidence": decision.evidence})
+
+    def _tell(self, told: Told, decisions: Mapping[str, Decision]) -> Told:
+        """Send what is due. A message that could not be sent is said in the journal and tried with the next matter."""
+        notify = self.settings.notify
+        if not notify.wanted:
+            return told
+        told, messages = due(told, self._matters(decisions), self.wall(), notify.every, notify.most)
+        for message in messages:
+            self._send(message)
+        return told
+
+    def _send(self, message: Message) -> None:
+        try:
+            self.send(self.settings.notify, os.uname().nodename, message, self.world.root)
+        except FloorError as error:
+            self._event(f"nobody could be told: {error}: {message.text}", {"key": message.key})
+            self.log(f"nobody could be told: {error}: {message.text}")
+
+    def _matters(self, decisions: Mapping[str, Decision]) -> list[Matter]:
+        root = self.world.root
+        loud = [(name, one.reason, one.evidence) for name, one in decisions.items() if one.alarm]
+        kept = {unit: hold.words for unit, hold in holds.read(root).items()}
+        return [
+            *matters.of_decisions([one for one in loud if one[1] != "held"]),
+            *matters.of_holds(kept),
+            *matters.of_operation(Operation(root).read()),
+            *matters.of_pools(document(paths.POOL_STATE, root)),
+        ]
+
+    def _event(self, text: str, data: Mapping[str, Any]) -> None:
+        try:
+            events.append("watchdog", text, data, at=self.wall(), root=self.world.root)
+        except FloorError as error:
+            self.log(str(error))
+
+
+def _shown(decision: Decision, seen_at: float) -> dict[str, Any]:
+    return {
+        "action": str(decision.action),
+        "reason": decision.reason,
+        "evidence": decision.evidence,
+        "alarm": decision.alarm,
+        "at": round(seen_at, 3),
+    }
+
+
+@contextmanager
+def _alone(root: Path) -> Iterator[None]:
+    place = paths.under(root, paths.WATCHDOG_STATE).with_name("lock")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
