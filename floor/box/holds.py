@@ -15,14 +15,15 @@ from floor.errors import FloorError
 class Hold:
     """Why a copy is kept down. `launch` is the digest that it was started with: another one is another engine.
 
-    `at` is unix seconds, `times` how often it was taken down within a day; `lasting`: only a person lets it go.
+    `at` is unix seconds, `needs` the bytes that it wants to start with (None: not known); `lasting`: only a person lets
+    it go.
     """
 
     unit: str
     reason: str
     launch: str
     at: float
-    times: int = 1
+    needs: int | None = None
     lasting: bool = False
 
     @property

@@ -13,7 +13,7 @@ _SECONDS = re.compile(rf"(?:Model loading|Loading model weights) took [^,]*? and
 _AVAILABLE = re.compile(r"Available KV cache memory: (-?[0-9][0-9,]*(?:\.[0-9]+)?) GiB")
 _TOKENS = re.compile(rf"\b([A-Z]+)(?: \+ host)? KV cache size: {_NUMBER} tokens")
 _CONCURRENCY = re.compile(rf"Maximum concurrency for {_NUMBER} tokens per request: {_NUMBER}x")
-_GRAPHS = re.compile(rf"Estimated CUDA graph memory: {_NUMBER} GiB")
+_GRAPHS = re.compile(r"Estimated CUDA graph memory: (-?[0-9][0-9,]*(?:\.[0-9]+)?) GiB")
 _CAPTURED = re.compile(rf"Graph capturing finished in {_NUMBER} secs?, took {_NUMBER} GiB")
 
 
@@ -58,10 +58,15 @@ def parse(lines: Iterable[str]) -> Start:
         device=device,
         context=context,
         concurrency=concurrency,
-        graphs_estimated=max(map(_number, _GRAPHS.findall(text)), default=None),
+        graphs_estimated=_gravest([_number(size) for size in _GRAPHS.findall(text)]),
         graphs=max((size for _, size in captured), default=None),
         graph_seconds=max((seconds for seconds, _ in captured), default=None),
     )
+
+
+def _gravest(estimates: list[float]) -> float | None:
+    """The largest of several cards' estimates; one below zero is a defect that the others must not hide."""
+    return min(estimates) if any(one < 0 for one in estimates) else max(estimates, default=None)
 
 
 def _number(text: str) -> float:

@@ -1,0 +1,156 @@
+"""Whether an engine has to go, and which. Pure: what was seen before and a sample in, memory and decision out.
+
+An engine that is asked to stop takes as long as its longest request, a box freezes within seconds, and then only a
+power cycle helps (NVIDIA/open-gpu-kernel-modules#1358). So near the floor one engine is killed, at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum, auto
+
+from .sample import Engine, Sample
+from .settings import GIB, Settings, floor_of
+
+WINDOW = 1.0  # seconds over which the fall is measured
+REACTION = 0.5  # seconds from a sample to freed memory; what will be through the floor by then is killed now
+SPAN = 0.2  # seconds that a fall must have been seen for: two readings may lie on both sides of one jump
+PRESSED = 20.0  # per cent of ten seconds in which nothing ran for want of memory, while less than keep_free is left
+LOW_FOR = 10.0  # seconds below keep_free after which it is said: a dip that recovers is none
+CLEAR = 1.25  # times keep_free or the floor at which it counts as left behind
+SETTLES = 15.0  # seconds after a kill in which memory still comes back, and no second engine is taken for the first
+
+
+class Action(StrEnum):
+    """What is done."""
+
+    NONE = auto()
+    WARN = auto()
+    KILL = auto()
+
+
+@dataclass(frozen=True)
+class Decision:
+    """`unit` is the engine to kill, `text` says why, with its figures."""
+
+    action: Action = Action.NONE
+    unit: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What is remembered: the last second's readings, whether the floor is armed, since when memory is low, whether
+    that was said, and when the last engine was killed."""
+
+    readings: tuple[tuple[float, int], ...] = ()
+    armed: bool = False
+    low_since: float | None = None
+    warned: bool = False
+    killed: float | None = None
+
+
+def decide(watch: Watch, sample: Sample, settings: Settings) -> tuple[Watch, Decision]:
+    """Given what is remembered (`Watch()` at first), a sample and the settings, return the new memory and the decision.
+
+    In mode observe a kill is decided all the same; whoever acts does not carry it out.
+    """
+    if sample.available is None or sample.total is None:
+        return replace(watch, readings=()), Decision()
+    floor = floor_of(settings, sample.total)
+    watch = _remember(watch, sample, settings, floor)
+    why = _why(watch, sample, settings, floor)
+    if why:
+        victim = choose(sample.engines)
+        if victim is not None and not _settling(watch, sample, floor):
+            return replace(watch, killed=sample.at, readings=()), Decision(Action.KILL, victim.unit, why)
+        why = (
+            f"{why}; {'no engine of floor runs here' if victim is None else 'memory of the last one still comes back'}"
+        )
+    return _warn(watch, sample, settings, why)
+
+
+def still(decision: Decision, watch: Watch, sample: Sample, settings: Settings) -> bool:
+    """Given a decision to kill, the memory that it came from and one more sample, say whether it still holds."""
+    if sample.available is None or sample.total is None:
+        return False
+    floor = floor_of(settings, sample.total)
+    before = watch.readings[-1][1] if watch.readings else sample.available
+    below = sample.available <= floor or (sample.full or 0.0) >= PRESSED
+    return (below or sample.available <= before) and any(one.unit == decision.unit for one in sample.engines)
+
+
+def choose(engines: tuple[Engine, ...]) -> Engine | None:
+    """Given the engines that have processes, return the one to kill: one that starts before one that serves, for it is
+    the one that grows and serves nobody; then the largest; then the youngest."""
+    return max(engines, key=lambda one: (one.starting, one.memory or 0, one.since), default=None)
+
+
+def falls(watch: Watch) -> float:
+    """Given what is remembered, return by how many bytes a second memory falls; 0 where it does not, or not for long
+    enough to tell."""
+    if len(watch.readings) < 3:
+        return 0.0
+    (first, before), (last, now) = watch.readings[0], watch.readings[-1]
+    # The newest step counts too: a fall that has ended is over.
+    if last - first < SPAN or now >= watch.readings[-2][1]:
+        return 0.0
+    return max(0.0, (before - now) / (last - first))
+
+
+def pace(sample: Sample, settings: Settings) -> float:
+    """Given the last sample and the settings, return the seconds until the next one: less as headroom shrinks, and
+    while an engine starts."""
+    if sample.available is None or sample.total is None:
+        return 1.0
+    headroom = max(0, sample.available - floor_of(settings, sample.total))
+    longest = 0.25 if any(one.starting for one in sample.engines) else 1.0
+    # 14 GiB a second were seen (vllm#56824 and its kind): ten readings on the way from anywhere to the floor.
+    return min(longest, max(0.05, headroom / (140 * GIB)))
+
+
+def _remember(watch: Watch, sample: Sample, settings: Settings, floor: int) -> Watch:
+    available = sample.available or 0
+    readings = (*((at, value) for at, value in watch.readings if sample.at - at <= WINDOW), (sample.at, available))
+    low = available < settings.keep_free
+    clear = available >= settings.keep_free * CLEAR
+    return replace(
+        watch,
+        readings=readings,
+        # A guard that finds a box resting below its floor has a floor that is wrong: that is said, and nothing killed
+        # for it until memory was above, falls, or is waited for.
+        armed=watch.armed or available > floor * CLEAR,
+        low_since=None if clear or not low else sample.at if watch.low_since is None else watch.low_since,
+        warned=watch.warned and not clear,
+    )
+
+
+def _why(watch: Watch, sample: Sample, settings: Settings, floor: int) -> str:
+    """Why an engine must go now, empty where none must."""
+    available = sample.available or 0
+    left = f"{available / GIB:.1f} GiB are left of {(sample.total or 0) / GIB:.1f}"
+    rate = falls(watch)
+    if available <= floor and (watch.armed or rate > 0):
+        return f"{left}, the floor is {floor / GIB:.1f}"
+    if rate > 0 and available - rate * REACTION <= floor:
+        return f"{left} and {rate / GIB:.1f} GiB go every second, the floor is {floor / GIB:.1f}"
+    if sample.full is not None and sample.full >= PRESSED and available < settings.keep_free:
+        return f"{left}, and everything waited for memory for {sample.full:.0f} % of the last 10 s"
+    return ""
+
+
+def _settling(watch: Watch, sample: Sample, floor: int) -> bool:
+    """Whether an engine was killed so lately that its memory may still come back, and none is lost meanwhile."""
+    if watch.killed is None or sample.at - watch.killed >= SETTLES:
+        return False
+    return not (falls(watch) > 0 and (sample.available or 0) <= floor // 2)
+
+
+def _warn(watch: Watch, sample: Sample, settings: Settings, why: str) -> tuple[Watch, Decision]:
+    if watch.warned or watch.low_since is None or (not why and sample.at - watch.low_since < LOW_FOR):
+        return watch, Decision()
+    available, total = sample.available or 0, sample.total or 0
+    text = why or f"{available / GIB:.1f} GiB are left, {settings.keep_free / GIB:.1f} should stay free"
+    if available <= floor_of(settings, total) and not watch.armed:
+        text += f"; the box rests below its floor of {floor_of(settings, total) / GIB:.1f}: lower it, or the shares"
+    return replace(watch, warned=True), Decision(Action.WARN, "", text)

@@ -1,0 +1,189 @@
+"""The service: sample, decide, sample again, act. It runs until SIGTERM."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from floor.box import events, files, groups, holds, paths
+from floor.box.locked import mine
+from floor.box.notify import Notifier
+from floor.errors import FloorError
+
+from . import history, lift, records, starts
+from .decide import Action, Decision, Watch, decide, pace, still
+from .fit import needs
+from .sample import Sample
+from .sampler import Sampler
+from .settings import GIB, Settings, floor_of
+
+STATE_EVERY = 5.0  # seconds between two reports
+READ_EVERY = 30.0  # seconds between two readings of what others take
+KEEP_EVERY = 600.0  # seconds between two times that the history is written: a reading lost is no loss
+LOG_EVERY = 2.0  # seconds between two looks at the log of an engine that starts
+
+
+@dataclass
+class Service:
+    """Given settings, sampler, root, clocks and a log. `end` ends a control group."""
+
+    settings: Settings
+    sampler: Sampler
+    root: Path
+    log: Callable[[str], None]
+    clock: Callable[[], float] = time.monotonic
+    wall: Callable[[], float] = time.time
+    end: Callable[[str, Path], bool] = groups.end
+    watch: Watch = field(default_factory=Watch)
+    kept: records.Records = field(default_factory=records.Records)
+    stopping: bool = False
+    _calm: lift.Calm = field(default_factory=lambda: lift.Calm({}))
+    _due: dict[str, float] = field(default_factory=dict)
+    _last: str = ""
+
+    def run(self, notifier: Notifier, sleep: Callable[[float], None] = time.sleep) -> None:
+        """Work until `stop` was called."""
+        self.kept, wrong = records.read(self.root)
+        if wrong:
+            self._say(wrong, {})
+        notifier.ready("watching")
+        while not self.stopping:
+            sample = self.step()
+            if self._time("alive", 5.0):
+                notifier.alive(_summary(sample))
+            sleep(pace(sample, self.settings))
+        notifier.stopping()
+        self._keep()
+
+    def stop(self) -> None:
+        """End `run` soon."""
+        self.stopping = True
+
+    def step(self) -> Sample:
+        """One sample, and what follows from it. Return the sample."""
+        sample = self.sampler.now()
+        before = self.watch
+        self.watch, decision = decide(before, sample, self.settings)
+        if decision.action is Action.KILL:
+            if not still(decision, before, self.sampler.now(), self.settings):
+                self.watch = before
+            else:
+                self._take_down(decision, sample, lasting=False)
+        elif decision.action is Action.WARN:
+            self._say(decision.text, {"available": sample.available, "full": sample.full})
+        self._beside(sample)
+        return sample
+
+    def _beside(self, sample: Sample) -> None:
+        """What is not in a hurry: starts, holds, the history, the report."""
+        if any(one.starting for one in sample.engines) and self._time("log", LOG_EVERY):
+            self._follow(sample)
+        if self._time("others", READ_EVERY) and (taken := self.sampler.others(sample)) is not None:
+            self.kept.history = history.add(self.kept.history, taken, self.wall())
+        if self._time("state", STATE_EVERY):
+            self._lift(sample)
+            self._report(sample)
+        if self._time("keep", KEEP_EVERY):
+            self._keep()
+
+    def _take_down(self, decision: Decision, sample: Sample, *, lasting: bool) -> None:
+        """Kill one engine: first the processes, then the mark that keeps it down (a restart comes after 10 s at the
+        soonest), then the words."""
+        copy, facts = self.settings.copy(decision.unit), self.sampler.facts.get(decision.unit)
+        name = copy.backend if copy is not None else decision.unit
+        data = {"unit": decision.unit, "available": sample.available, "total": sample.total, "full": sample.full}
+        if self.settings.mode != "protect":
+            self._say(f"would have taken {name} down: {decision.text}", data)
+            return
+        launch = starts.launch(facts, self.root) if facts is not None else ""
+        for group in self.sampler.groups.get(decision.unit, ()):
+            self.end(group, self.root)
+        need = needs(copy, sample.total, self.sampler.cards.shared) if copy is not None else None
+        held = next((one.memory for one in sample.engines if one.unit == decision.unit), None)
+        lasting = lasting or lift.lasting(self.kept.killed(decision.unit, self.wall()), self.wall())
+        try:
+            holds.put(holds.Hold(decision.unit, decision.text, launch, self.wall(), need or held, lasting), self.root)
+        except FloorError as error:
+            self.log(str(error))
+        self._say(f"took {name} down: {decision.text}", data)
+        self._keep()
+
+    def _follow(self, sample: Sample) -> None:
+        """Keep what each start logs; one whose log announces too much is ended before it takes it."""
+        for one in sample.engines:
+            copy, facts = self.settings.copy(one.unit), self.sampler.facts.get(one.unit)
+            if not one.starting or copy is None or facts is None:
+                continue
+            found = starts.logged(copy, facts, self.root)
+            if found.start.available is not None:
+                self.kept.starts[one.unit] = found
+            why = starts.announces(found, sample.total, self.sampler.cards.shared)
+            if why:
+                self._take_down(Decision(Action.KILL, one.unit, why), sample, lasting=True)
+
+    def _lift(self, sample: Sample) -> None:
+        """Let go what has had room for long enough: the watchdog, or a person, starts it."""
+        try:
+            for unit, hold in holds.read(self.root).items():
+                fits = not hold.lasting and lift.room(hold, sample.available, self.settings.keep_free)
+                if self._calm.look(unit, fits=fits, at=self.clock()):
+                    holds.drop(unit, self.root)
+                    self._say(
+                        f"{unit} may start again: there has been room for it for {lift.CALM:.0f} s", {"unit": unit}
+                    )
+        except FloorError as error:
+            self._once(str(error))
+
+    def _report(self, sample: Sample) -> None:
+        found = history.others(self.kept.history)
+        document = {
+            "at": round(self.wall(), 3),
+            "mode": self.settings.mode,
+            "total": sample.total,
+            "available": sample.available,
+            "full": sample.full,
+            "floor": None if sample.total is None else floor_of(self.settings, sample.total),
+            "keep_free": self.settings.keep_free,
+            "shared": self.sampler.cards.shared,
+            "engines": [asdict(one) for one in sample.engines],
+            "others": None if found is None else asdict(found),
+            "starts": {unit: asdict(one) for unit, one in self.kept.starts.items()},
+        }
+        try:
+            files.write(paths.GUARD_STATE, json.dumps(document) + "\n", owner=mine(), root=self.root)
+        except FloorError as error:
+            self._once(str(error))
+
+    def _keep(self) -> None:
+        try:
+            self.kept.write(self.root)
+        except FloorError as error:
+            self._once(str(error))
+
+    def _time(self, what: str, every: float) -> bool:
+        """Whether it is time for something again."""
+        if self.clock() < self._due.get(what, float("-inf")):
+            return False
+        self._due[what] = self.clock() + every
+        return True
+
+    def _once(self, text: str) -> None:
+        if text != self._last:
+            self.log(text)
+        self._last = text
+
+    def _say(self, text: str, data: Mapping[str, object]) -> None:
+        self.log(f"floor-guard: {text}")
+        try:
+            events.append("guard", text, data, at=self.wall(), root=self.root)
+        except FloorError as error:
+            self._once(str(error))
+
+
+def _summary(sample: Sample) -> str:
+    if sample.available is None or sample.total is None:
+        return "memory is not known"
+    return f"{sample.available / GIB:.1f} GiB available of {sample.total / GIB:.1f}, {len(sample.engines)} engines"
