@@ -48,6 +48,9 @@ def decide(memory: Memory, seen: Seen, box: Box, copy: Copy, per_hour: int) -> t
     and how many acts an hour may have, return the new memory and the decision."""
     memory = remember(memory, seen, box.epoch)
     decision = _judge(memory, seen, box, copy)
+    if decision.action is not Action.NONE and not per_hour:
+        text = f"{decision.action} is called for, and the watchdog may not act: {decision.evidence}"
+        return memory, Decision(Action.NONE, decision.reason, text, alarm=True)
     if decision.action in (Action.START, Action.RESTART):
         decision = _allowed(memory, seen, decision, per_hour)
     if decision.action in (Action.START, Action.RESTART):

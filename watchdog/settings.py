@@ -30,7 +30,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class Settings:
-    """`interval` is the seconds between two runs, `restarts` how many acts an hour may have for each copy."""
+    """`interval` is the seconds between two runs, `restarts` how many acts an hour may have for each copy (0: none)."""
 
     interval: float
     restarts: int
@@ -48,7 +48,7 @@ def read(document: Document) -> Settings:
     """Given the file's content, return the settings. Raise FloorError naming the place that is wrong."""
     return Settings(
         interval=document.number("interval"),
-        restarts=document.whole("restarts"),
+        restarts=document.whole("restarts") if document.has("restarts") else 0,
         key_file=document.path("key_file"),
         copies=tuple(_copy(copy) for copy in document.list("copies")),
         notify=read_notify(document.list("notify")),

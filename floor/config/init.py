@@ -66,6 +66,15 @@ def propose(facts: Machine) -> str:
     lines += _section(("models", ANY), _model(facts, box), 4)
     lines += ["", "# nginx in front of the copies.", "proxy:", *_section(("proxy",), {"boxes": f"[{box}]"}, 2)]
     lines += ["", "# How a copy is judged.", "health:", *_section(("health",), {}, 2)]
+    lines += ["", "# The memory guard of each box with a copy.", "guard:", *_section(("guard",), {}, 2)]
+    lines += ["", "# What starts a copy again that hangs or stays down.", "watchdog:"]
+    lines += _section(("watchdog",), {}, 2)
+    lines += [
+        "",
+        "# Who is told of what needs a person: nobody, unless there is a command or a webhook.",
+        "notify:",
+        *_section(("notify",), {}, 2),
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -12,6 +12,7 @@ from floor.config.boxes import Box, Fabric
 from floor.config.models import Copy, Fetch, Model, Runtime, Split
 from floor.config.proxy import Health, Proxy, Tls
 from floor.config.values import Name, Part
+from floor.config.watch import Guard, Notify, Watchdog
 
 __all__ = [
     "Box",
@@ -77,6 +78,12 @@ class Config(Part):
     """nginx in front of the copies."""
     health: Health = Field(default_factory=Health)
     """How a copy is judged."""
+    guard: Guard = Field(default_factory=Guard)
+    """The memory guard of each box with a copy."""
+    watchdog: Watchdog = Field(default_factory=Watchdog)
+    """What starts a copy again that hangs or stays down."""
+    notify: Notify = Field(default_factory=Notify)
+    """Who is told of what needs a person: nobody, unless there is a command or a webhook."""
 
     def copies(self, model: str) -> list[ResolvedCopy]:
         """Given a model's name, return its copies in the file's order. Raise KeyError for a name that is not there."""

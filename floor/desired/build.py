@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from floor.box import paths
 from floor.config.model import Config, ResolvedCopy
-from floor.desired import copies, firewall, leave, nginx, pool, services
+from floor.desired import copies, firewall, leave, nginx, pool, services, watch
 from floor.desired.front import Front, fronts
 from floor.desired.state import BoxFacts, BoxState, File, Unit
 from floor.errors import RefusedError, UsageError
@@ -60,7 +60,8 @@ def _box(
 ) -> BoxState:
     facts = boxes.get(name, BoxFacts(None))
     listen = facts.address or config.boxes[name].host
-    made = [copies.copy(found, listen, mode, config.health) for found in here]
+    guarded = config.guard.mode != "none"
+    made = [copies.copy(found, listen, mode, config.health, guarded=guarded) for found in here]
     parts: list[Part] = [services.target()] if made else []
     parts += made
     if name in config.proxy.boxes:
@@ -72,6 +73,10 @@ def _box(
         guard, guard_files = firewall.unit()
         parts.append((guard, [*guard_files, firewall.rules(config, name, boxes)]))
         parts.append(services.status(listen, config.boxes[name].status_port, units, release))
+    if here and config.guard.mode != "none":
+        parts.append(watch.guard(config, name, here, release))
+    if watch.wants_watchdog(config, name, here):
+        parts += watch.watchdog(config, listen, mode, here)
     own = [File(str(paths.MODE), f"{mode}\n"), leaving] if made else []
     every = sorted([*own, *(file for _, files in parts for file in files)], key=lambda file: file.path)
     return BoxState(name, release, mode, tuple(every), tuple(unit for unit, _ in parts))

@@ -23,6 +23,7 @@ from floor.render import template
 GREP = "/usr/bin/grep"
 # Where an engine's unit finds its key; Ollama has none.
 SECRETS = {"vllm": paths.ENGINE_ENV, "llamacpp": paths.LLAMACPP_ENV, "ollama": None}
+ADMIT = (str(paths.PYTHON), "-I", "-m", "floor.guard.admit")
 # Short of memory, the kernel takes the process with the highest of these (-1000 to 1000, default 0) first.
 OOM_SCORE = 500
 # The one shell in a unit; no words of a config are in it. A start without the card would run on the CPU, green and 50
@@ -44,9 +45,11 @@ class _Made:
     stop: tuple[list[str], ...] = ()
 
 
-def copy(resolved: ResolvedCopy, ip: str, mode: str, health: Health) -> tuple[Unit, list[File]]:
-    """Given a managed copy, the address that it listens on, the mode and how copies are judged, return its unit and
-    its files. Raises ConfigError naming the copy where something of it cannot be written down."""
+def copy(
+    resolved: ResolvedCopy, ip: str, mode: str, health: Health, *, guarded: bool = True
+) -> tuple[Unit, list[File]]:
+    """Given a managed copy, the address that it listens on, the mode, how copies are judged and whether the box has a
+    guard, return its unit and its files. Raises ConfigError naming the copy where something of it cannot be written."""
     runtime = resolved.runtime
     if runtime is None:
         raise ConfigError([f"{resolved.backend}: there is no runtime; write how the engine is started"])
@@ -57,7 +60,7 @@ def copy(resolved: ResolvedCopy, ip: str, mode: str, health: Health) -> tuple[Un
         made = (
             _docker(resolved, runtime, ip, when) if runtime.kind == "docker" else _native(resolved, runtime, ip, when)
         )
-        text = _unit(resolved, runtime, made, when, mode)
+        text = _unit(resolved, runtime, made, when, mode, guarded=guarded)
     except ValueError as error:
         raise ConfigError([f"{resolved.backend}: {error}"]) from error
     files = [File(str(paths.UNITS / name), text), File(settings_path(resolved.model), settings(resolved, ip, health))]
@@ -140,7 +143,7 @@ def _docker(resolved: ResolvedCopy, runtime: Runtime, ip: str, when: Times) -> _
     return _Made(launch, before, tidy=(docker.remove(name),), stop=(docker.stop(name, when.docker_stop),))
 
 
-def _unit(resolved: ResolvedCopy, runtime: Runtime, made: _Made, when: Times, mode: str) -> str:
+def _unit(resolved: ResolvedCopy, runtime: Runtime, made: _Made, when: Times, mode: str, *, guarded: bool) -> str:
     in_docker = runtime.kind == "docker"
     name, settings_file = unit_name(resolved.model), settings_path(resolved.model)
     within = math.ceil(resolved.request_time)
@@ -156,6 +159,7 @@ def _unit(resolved: ResolvedCopy, runtime: Runtime, made: _Made, when: Times, mo
         restart=RESTART_SECONDS,
         firewall=firewall.UNIT,
         ensure=firewall.ENSURE,
+        admit=[*ADMIT, unit_name(resolved.model)] if guarded else [],
         condition=[GREP, "-qx", mode, str(paths.MODE)],
         before=made.before,
         tidy=made.tidy,

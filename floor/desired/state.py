@@ -48,6 +48,9 @@ class Kind(StrEnum):
     STATUS = "status"
     TARGET = "target"
     FIREWALL = "firewall"
+    GUARD = "guard"
+    TIMER = "timer"
+    ROUND = "round"  # what a timer starts; nobody else starts, stops or enables it
 
 
 @dataclass(frozen=True)

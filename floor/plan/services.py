@@ -16,7 +16,14 @@ from floor.plan.seen import Seen
 from floor.plan.serving import Serving
 from floor.plan.steps import Stage, Step, Until, stage
 
-ORDER = (Kind.TARGET, Kind.STATUS, Kind.POOL, Kind.PROXY)  # a pool wants the status ports, nginx the pool's members
+ORDER = (
+    Kind.TARGET,
+    Kind.GUARD,
+    Kind.STATUS,
+    Kind.POOL,
+    Kind.PROXY,
+    Kind.TIMER,
+)  # a pool wants the status ports, nginx the pool's members
 SERVICE_SECONDS = 30.0
 
 

@@ -91,6 +91,8 @@ def test_every_default_is_told(path: KeyPath) -> None:
         "args",
         "env",
         "parts",
+        "guard",
+        "notify",
     )  # empty by default
     assert default in _value(config, path) or path[-1] in beside
 

@@ -58,7 +58,7 @@ def test_the_examples_fit_it(path: Path) -> None:
         (["models", "flagship", "runtime"], {"kind": "docker"}),
         (["models", "flagship", "runtime"], {"kind": "native", "command": "/opt/vllm/bin/vllm", "image": "a:b"}),
         (["proxy"], {"listen": 8080}),
-        (["watchdog"], {}),
+        (["monitoring"], {}),
     ],
 )
 def test_simple_errors_do_not(path: list[str], value: Any) -> None:

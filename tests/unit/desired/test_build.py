@@ -12,6 +12,7 @@ from floor.errors import ConfigError, RefusedError, UsageError
 from tests.unit.desired.example import make
 
 ETC, UNITS = "/etc/floor/", "/etc/systemd/system/"
+WATCHED = [Kind.GUARD, Kind.ROUND, Kind.TIMER]
 
 
 def _kinds(state: BoxState) -> list[Kind]:
@@ -21,8 +22,12 @@ def _kinds(state: BoxState) -> list[Kind]:
 def test_a_box_gets_what_it_does(states: dict[str, BoxState]) -> None:
     """The first is proxy and engine box, the second an engine box with two copies, the Mac is never changed."""
     assert list(states) == ["spark-a", "spark-b"]
-    assert _kinds(states["spark-a"]) == [Kind.COPY, Kind.FIREWALL, Kind.POOL, Kind.PROXY, Kind.STATUS, Kind.TARGET]
-    assert _kinds(states["spark-b"]) == [Kind.COPY, Kind.COPY, Kind.FIREWALL, Kind.STATUS, Kind.TARGET]
+    assert _kinds(states["spark-a"]) == sorted(
+        [*WATCHED, Kind.COPY, Kind.FIREWALL, Kind.POOL, Kind.PROXY, Kind.STATUS, Kind.TARGET]
+    )
+    assert _kinds(states["spark-b"]) == sorted(
+        [*WATCHED, Kind.COPY, Kind.COPY, Kind.FIREWALL, Kind.STATUS, Kind.TARGET]
+    )
     assert [unit.backend for unit in states["spark-b"].units if unit.backend] == [
         "flagship@spark-b",
         "small.embed@spark-b",
@@ -35,13 +40,18 @@ def test_the_files_of_an_engine_box(states: dict[str, BoxState]) -> None:
         ETC + "engines/flagship.json",
         ETC + "engines/small.embed.json",
         ETC + "firewall.nft",
+        ETC + "guard.json",
         ETC + "leave.json",
         ETC + "mode",
+        ETC + "watchdog.json",
         "/etc/needrestart/conf.d/floor.conf",
         UNITS + "floor-agent.service",
         UNITS + "floor-copy-flagship.service",
         UNITS + "floor-copy-small.embed.service",
         UNITS + "floor-firewall.service",
+        UNITS + "floor-guard.service",
+        UNITS + "floor-watchdog.service",
+        UNITS + "floor-watchdog.timer",
         UNITS + "floor.target",
     ]
 
@@ -132,4 +142,4 @@ def test_a_fleet_is_built_within_a_second() -> None:
     began = time.process_time()
     states = build(config, "replicas", facts, "r")
     assert time.process_time() - began < 1
-    assert sum(len(state.units) for state in states.values()) == 64 * 11 + 4 * 2
+    assert sum(len(state.units) for state in states.values()) == 64 * 14 + 4 * 2

@@ -1,0 +1,113 @@
+"""Guard and watchdog of a box: units, and the settings that they read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from floor.box import paths
+from floor.config.hosts import netloc
+from floor.config.model import Config, ResolvedCopy
+from floor.config.watch import Notify
+from floor.desired.copies import unit_name
+from floor.desired.state import File, Kind, Launch, Unit
+from floor.render import template
+
+Part = tuple[Unit, list[File]]
+# Seconds between two rounds of the watchdog. A round costs a third of a second of one core, and what it looks for lasts
+# for minutes.
+INTERVAL = 30
+# A round asks every engine at most twice for ten seconds, and a command or a web hook may take ten more.
+LONGEST_ROUND = 120
+
+
+def guard(config: Config, box: str, here: Sequence[ResolvedCopy], release: str) -> Part:
+    """Given the config, a box, its copies and floor's release, return the guard's unit and files."""
+    found = {
+        "mode": config.guard.mode,
+        "floor": config.guard.floor,
+        "keep_free": config.boxes[box].keep_free,
+        "copies": [_guarded(copy) for copy in here],
+    }
+    settings = File(str(paths.GUARD_SETTINGS), json.dumps(found, indent=1, sort_keys=True) + "\n")
+    launch = Launch((str(paths.PYTHON), "-I", "-m", "floor.guard"), extra=(settings.text, release))
+    text = template("systemd/floor-guard.service.j2", launch=launch, records=str(paths.LIB))
+    unit = Unit("floor-guard.service", Kind.GUARD, launch, reload_on=(settings.path,))
+    return unit, [settings, File(str(paths.UNITS / unit.name), text)]
+
+
+def watchdog(config: Config, ip: str, mode: str, here: Sequence[ResolvedCopy]) -> list[Part]:
+    """Given the config, a box's address, the mode and the box's copies, return its timer and what that starts.
+
+    Each round is a process of its own that reads its settings anew: nothing has to be restarted for a change of them.
+    """
+    found = {
+        "interval": INTERVAL,
+        "restarts": config.watchdog.restarts or None,
+        "key_file": str(paths.ENGINE_KEY),
+        "copies": [_watched(config, copy, ip, mode) for copy in here],
+        "notify": _notify(config.notify),
+    }
+    settings = File(str(paths.WATCHDOG_SETTINGS), json.dumps(found, indent=1, sort_keys=True) + "\n")
+    launch = Launch((str(paths.PYTHON), "-I", "-m", "floor.watchdog", "--once"))
+    service = Unit("floor-watchdog.service", Kind.ROUND, launch)
+    text = template("systemd/floor-watchdog.service.j2", launch=launch, longest=LONGEST_ROUND)
+    timer = File(str(paths.UNITS / "floor-watchdog.timer"), template("systemd/floor-watchdog.timer.j2", every=INTERVAL))
+    return [
+        (service, [settings, File(str(paths.UNITS / service.name), text)]),
+        (Unit("floor-watchdog.timer", Kind.TIMER, Launch(()), reload_on=(timer.path,)), [timer]),
+    ]
+
+
+def wants_watchdog(config: Config, box: str, here: Sequence[ResolvedCopy]) -> bool:
+    """Whether a box has something to look after: copies, or a pool of which somebody is to be told."""
+    told = bool(config.notify.command or config.notify.webhook)
+    return bool(here) or (told and box in config.proxy.boxes)
+
+
+def _guarded(copy: ResolvedCopy) -> dict[str, Any]:
+    runtime = copy.runtime
+    docker = runtime is not None and runtime.kind == "docker"
+    return {
+        "backend": copy.backend,
+        "unit": unit_name(copy.model),
+        "docker": docker,
+        # A container that gets no card, and vLLM's build for the CPU, take no share of anything.
+        "card": not (docker and runtime is not None and runtime.gpus is None)
+        and "VLLM_CPU_KVCACHE_SPACE" not in copy.env,
+        "utilization": copy.utilization,
+        "cache_memory": copy.cache_memory,
+    }
+
+
+def _watched(config: Config, copy: ResolvedCopy, ip: str, mode: str) -> dict[str, Any]:
+    return {
+        "backend": copy.backend,
+        "unit": unit_name(copy.model),
+        "url": f"http://{netloc(ip, copy.port)}",
+        "model": copy.model,
+        "dialect": copy.engine,
+        "port": copy.port,
+        "key": copy.key,
+        "docker": copy.runtime is not None and copy.runtime.kind == "docker",
+        "modes": [mode],
+        "stall": config.health.stall,
+        "start_time": copy.start_time,
+        "request_time": copy.request_time,
+    }
+
+
+def _notify(notify: Notify) -> list[dict[str, Any]]:
+    if not notify.command and notify.webhook is None:
+        return []
+    hook = notify.webhook or ""
+    return [
+        {
+            "command": notify.command or None,
+            "webhook": hook if hook.startswith("http") else None,
+            "webhook_file": hook if hook.startswith("/") else None,
+            "every": notify.every,
+            "most": notify.most,
+        }
+    ]
