@@ -61,7 +61,7 @@ class Round:
                     self._say(copy, decision, before.decisions.get(copy.backend))
             if not dry_run:
                 told = self._tell(before.told, decisions)
-                shown = {backend: _shown(decision, seen_at=self.wall()) for backend, decision in decisions.items()}
+                shown = {backend: shown(decision, self.wall()) for backend, decision in decisions.items()}
                 state.write(state.State(memories, told, shown), root, boot, self.wall())
             return decisions
 
@@ -123,13 +123,14 @@ class Round:
             self.log(str(error))
 
 
-def _shown(decision: Decision, seen_at: float) -> dict[str, Any]:
+def shown(decision: Decision, at: float) -> dict[str, Any]:
+    """Given a decision and unix seconds, return it as `floor watchdog --json` shows it."""
     return {
         "action": str(decision.action),
         "reason": decision.reason,
         "evidence": decision.evidence,
         "alarm": decision.alarm,
-        "at": round(seen_at, 3),
+        "at": round(at, 3),
     }
 
 

@@ -19,6 +19,7 @@ CALLS = {
     "fetch": ("look", "read", "list", "start", "stop", "drop"),
     "files": ("put", "remove"),
     "foreign": ("look", "disable", "stop", "kill"),
+    "guard": ("state", "release"),
     "launch": ("check", "trial"),
     "logs": ("",),
     "memory": ("wait",),
@@ -31,6 +32,7 @@ CALLS = {
     "unit": ("start", "stop", "restart", "reload", "enable", "disable", "kill", "wait"),
     "units": ("reload",),
     "verify": ("chat", "embed"),
+    "watchdog": ("last", "round"),
 }
 
 Function = Callable[[Call], Any]

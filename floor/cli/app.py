@@ -2,30 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import typer
-from typer.core import TyperGroup
 
-from floor.cli import boxes, change, fetch, keys, look, pools, project, simulate
-
-LONGEST = 200  # characters of a command's first sentence: more than any has
-
-
-class Panels(TyperGroup):
-    """The commands under the headings they were registered with. typer does that with rich alone, which costs 0.1 s."""
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write each panel as a section: the commands in the order of this file, each with its first sentence."""
-        known = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        panels: dict[str, list[tuple[str, Any]]] = {}
-        for name, command in known:
-            panels.setdefault(str(getattr(command, "rich_help_panel", None)), []).append((name, command))
-        for panel, commands in panels.items():
-            with formatter.section(panel):
-                rows = [(name, command.get_short_help_str(LONGEST)) for name, command in commands if command]
-                formatter.write_dl(rows)
-
+from floor.cli import boxes, change, fetch, guard, keys, look, pools, project, simulate, watchdog
+from floor.cli.panels import Panels
 
 app = typer.Typer(
     name="floor",
@@ -64,12 +44,14 @@ app.command("drain", rich_help_panel=CHANGE)(pools.drain)
 app.command("undrain", rich_help_panel=CHANGE)(pools.undrain)
 app.add_typer(keys.app, name="key", rich_help_panel=CHANGE)
 app.command("remove", rich_help_panel=CHANGE)(boxes.remove)
+app.add_typer(guard.app, name="guard", rich_help_panel=CHANGE)
 
 app.command("status", rich_help_panel=LOOK)(look.status)
 app.command("health", rich_help_panel=LOOK)(look.health)
 app.command("verify", rich_help_panel=LOOK)(look.verify)
 app.command("logs", rich_help_panel=LOOK)(look.logs)
 app.command("events", rich_help_panel=LOOK)(look.events)
+app.command("watchdog", rich_help_panel=LOOK)(watchdog.watchdog)
 app.command("render", rich_help_panel=LOOK)(project.render)
 
 app.command(

@@ -6,10 +6,10 @@ import re
 from typing import Any
 
 from floor.agent.call import Call
-from floor.box import containers, leaving, paths, processes, secrets, systemctl
+from floor.box import containers, holds, leaving, observe, paths, processes, secrets, systemctl
 from floor.box.locked import mine
 from floor.box.units import UnitFacts
-from floor.errors import UsageError
+from floor.errors import RefusedError, UsageError
 
 OURS = re.compile(r"floor[A-Za-z0-9_.@:-]*\.(service|target|timer|path|socket)")
 ANY = re.compile(r"[A-Za-z0-9_.@:\\][A-Za-z0-9_.@:\\-]*\.(service|target|timer|path|socket)")
@@ -37,6 +37,7 @@ def restart(call: Call) -> dict[str, Any]:
 
 def _begin(call: Call, verb: str) -> dict[str, Any]:
     name = _name(call)
+    _refuse_held(call, name)
     with call.work():
         before = systemctl.show([name], call.run)[name]
         secrets.complete(call.root, mine())
@@ -46,6 +47,15 @@ def _begin(call: Call, verb: str) -> dict[str, Any]:
         if verb == "restart":
             call.until(lambda: (_left(systemctl.show([name], call.run)[name], before), None))
     return {}
+
+
+def _refuse_held(call: Call, name: str) -> None:
+    """Raise RefusedError where the guard keeps a copy down: its unit would be skipped without a word."""
+    text = observe.text(str(paths.UNITS / name), call.root) or ""
+    launch = re.search(r"^Environment=FLOOR_LAUNCH=([0-9a-f]+)$", text, re.MULTILINE)
+    hold = holds.against(name, launch[1] if launch else "", call.root)
+    if hold is not None:
+        raise RefusedError(f"{name}: {hold.words}")
 
 
 def _left(now: UnitFacts, before: UnitFacts) -> bool:

@@ -1,0 +1,27 @@
+"""What the memory guard of this box knows, and letting go what it keeps down."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from floor.agent.call import Call
+from floor.box import events, holds, paths
+from floor.box.observe import document
+
+
+def state(call: Call) -> dict[str, Any]:
+    """{} → {state: its last report or null, age: seconds since then or null, holds: {unit: hold}}."""
+    found = document(paths.GUARD_STATE, call.root)
+    age = None if found is None else max(0.0, round(call.wall() - found["at"], 1))
+    return {"state": found, "age": age, "holds": {unit: asdict(one) for unit, one in holds.read(call.root).items()}}
+
+
+def release(call: Call) -> dict[str, Any]:
+    """{unit} → {released: whether it was kept down}. Nothing is started."""
+    unit = call.params.text("unit")
+    released = holds.drop(unit, call.root)
+    if released:
+        text = f"{unit} was let go by somebody; it may start again"
+        events.append("guard", text, {"unit": unit}, at=call.wall(), root=call.root)
+    return {"released": released}

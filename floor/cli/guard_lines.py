@@ -1,0 +1,53 @@
+"""What `floor guard` prints, a line for each thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from floor.operations.guard_state import BoxAdvice
+
+GIB = 1 << 30
+OLD = 30.0  # seconds; a guard reports every five
+
+
+def status_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """Given what operations.guard.status returns, yield the lines."""
+    for box, one in found.items():
+        if "error" in one:
+            yield f"{box}: {one['error']}"
+            continue
+        state = one["state"]
+        if state is None:
+            yield f"{box}: no guard has reported"
+        else:
+            yield f"{box}: {_memory(state)}" + (f" ({one['age']:.0f} s ago!)" if (one["age"] or 0) > OLD else "")
+            for engine in state["engines"]:
+                yield f"  {engine['unit']}: {_size(engine['memory'])}{', starting' if engine['starting'] else ''}"
+        for unit, hold in one["holds"].items():
+            lasts = "until `floor guard release`" if hold["lasting"] else "until there is room for it"
+            yield f"  ! {unit} is kept down, {lasts}: {hold['reason']}"
+
+
+def advice_lines(found: Sequence[BoxAdvice]) -> Iterator[str]:
+    """Given the advice for boxes, yield the lines."""
+    for box in found:
+        left = "" if box.leaves is None else f"; the shares of now leave {box.leaves:.1f} GiB"
+        yield f"{box.box}: {box.why}{left}"
+        for one in box.advice:
+            cache = "" if one.cache is None else f", cache_memory {one.cache / GIB:.1f} GiB"
+            yield f"  {one.backend}: utilization {one.utilization:.2f}{cache}: {one.text}"
+
+
+def _memory(state: Mapping[str, Any]) -> str:
+    full = "" if state["full"] is None else f", pressure {state['full']:.0f} %"
+    others = state["others"]
+    usual = "not known yet" if others is None else f"{_size(others['p95'])}, {_size(others['most'])} at most"
+    return (
+        f"{_size(state['available'])} of {_size(state['total'])} available{full}; {state['mode']} below "
+        f"{_size(state['floor'])}; others take {usual}"
+    )
+
+
+def _size(size: int | None) -> str:
+    return "unknown" if size is None else f"{size / GIB:.1f} GiB"

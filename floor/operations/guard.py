@@ -1,0 +1,114 @@
+"""`floor guard`: what the guards know, which shares the engines should have, and giving them these."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from floor.config import edit
+from floor.config.load import Loaded, examine
+from floor.config.problem import KeyPath
+from floor.desired.copies import unit_name
+from floor.errors import BoxError, FloorError, RefusedError, UsageError
+from floor.guard.advise import Advice
+from floor.operations.deploy import deploy
+from floor.operations.guard_state import BoxAdvice, advice_for
+from floor.operations.outcome import Outcome
+from floor.operations.site import Site
+
+Say = Callable[[str], None]
+
+
+def status(site: Site) -> dict[str, Any]:
+    """Ask every box. Return {box: {state, age, holds} or {error}}, stable for --json."""
+    answers = site.each(site.boxes, lambda _box, transport: transport.call("guard.state", {}))
+    return {box: {"error": str(answer)} if isinstance(answer, BoxError) else answer for box, answer in answers.items()}
+
+
+def advices(site: Site, boxes: Collection[str] = ()) -> list[BoxAdvice]:
+    """Given names of boxes (empty: all), return the advice for each. Raise UsageError for a box that is not there."""
+    if unknown := sorted(set(boxes) - set(site.boxes)):
+        raise UsageError(f"{unknown[0]}: no box that floor manages; there are {', '.join(site.boxes)}")
+    found = status(site)
+    told = []
+    for box in boxes or site.boxes:
+        if "error" in found[box]:
+            told.append(BoxAdvice(box, (), found[box]["error"]))
+        else:
+            told.append(advice_for(site.loaded.config, box, found[box]["state"]))
+    return told
+
+
+def apply(
+    site: Site, boxes: Collection[str], say: Say, progress: Say, *, dry_run: bool, force: bool
+) -> tuple[str, Outcome | None]:
+    """Given names of boxes (empty: all), write the advised shares into floor.yaml and deploy it, one copy at a time.
+
+    Return the difference of the file (empty: nothing to do), and the outcome. With `dry_run` nothing is written. Raise
+    RefusedError where a box has no room for one of its engines, and as `deploy` does.
+    """
+    found = advices(site, boxes)
+    for one in found:
+        say(f"{one.box}: {one.why}")
+        if no := [advice for advice in one.advice if not advice.fits]:
+            raise RefusedError(f"{one.box}: {no[0].backend}: {no[0].text}; move it, or what else runs there")
+    advice = [one for box in found for one in box.advice]
+    loaded = edited(site.loaded, advice)
+    difference = edit.diff(site.loaded.text, loaded.text, str(site.loaded.path))
+    if not difference:
+        return "", None
+    say(difference.rstrip("\n"))
+    fresh = replace(site, loaded=loaded)
+    if not dry_run:
+        _write(loaded.path, loaded.text)
+    return difference, deploy(fresh, None, say, progress, dry_run=dry_run, force=force, roll_back=False)
+
+
+def edited(loaded: Loaded, advice: Sequence[Advice]) -> Loaded:
+    """Given a loaded floor.yaml and advice, return it with the advised shares in it, and explicit caches where it has
+    such. Raise ConfigError where that cannot be written or makes the file wrong."""
+    text = loaded.text
+    for one in advice:
+        model, _, box = one.backend.rpartition("@")
+        copies = loaded.config.models[model].replicas
+        index = next(index for index, copy in enumerate(copies) if copy.box == box)
+        place: KeyPath = ("models", model, "replicas", index)
+        now = loaded.config.resolve(model, copies[index])
+        if now.utilization != one.utilization:
+            text = edit.set_value(text, (*place, "utilization"), one.utilization, str(loaded.path))
+        if now.cache_memory is not None and one.cache and one.cache < now.cache_memory:
+            size = f"{one.cache // 2**20}MiB"
+            text = edit.set_value(text, (*place, "cache_memory"), size, str(loaded.path))
+    config, warnings = examine(text, str(loaded.path))
+    return Loaded(config, text, loaded.path, warnings)
+
+
+def release(site: Site, backend: str, say: Say) -> None:
+    """Given a backend that a guard keeps down, let it go; its box's watchdog, or a deployment, starts it.
+
+    Raise UsageError for what is no backend of ours, RefusedError where it is not kept down.
+    """
+    model, _, box = backend.rpartition("@")
+    if model not in site.loaded.config.models or box not in site.boxes:
+        raise UsageError(f"{backend}: no backend that floor manages; write MODEL@BOX")
+    if not site.boxes[box].call("guard.release", {"unit": unit_name(model)})["released"]:
+        raise RefusedError(f"{backend}: the guard does not keep it down; see `floor guard status`")
+    say(f"{backend} may start again: `floor deploy` starts it, or the watchdog where it failed")
+
+
+def _write(path: Path, text: str) -> None:
+    """Replace a file of the person's, as a whole, with its owner's rights."""
+    try:
+        mode = path.stat().st_mode & 0o7777
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(file.name).chmod(mode)
+        Path(file.name).replace(path)
+    except OSError as error:
+        raise FloorError(f"{path}: cannot be written ({error.strerror}); nothing was changed") from error

@@ -1,0 +1,80 @@
+"""What a box's guard tells, made ready for advice. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from floor.config.model import Config, ResolvedCopy
+from floor.desired.copies import unit_name
+from floor.engines.log import Start
+from floor.guard.advise import Advice, Room, Wish, advise
+from floor.guard.history import Others
+from floor.guard.settings import GIB
+
+ENGINE_SHARE = 0.92  # what vLLM takes where none is given
+
+
+@dataclass(frozen=True)
+class BoxAdvice:
+    """What the engines of a box should be given; `why` says why there is none, or on what it rests."""
+
+    box: str
+    advice: tuple[Advice, ...]
+    why: str
+    leaves: float | None = None  # GiB that stay free with the shares of now
+
+
+def advice_for(config: Config, box: str, state: Mapping[str, Any] | None) -> BoxAdvice:
+    """Given the config, a box and what its guard reported (None: nothing), return the advice for it."""
+    copies = [
+        copy
+        for model in config.models
+        for copy in config.copies(model)
+        if copy.box == box and copy.managed and card(copy)
+    ]
+    if not copies:
+        return BoxAdvice(box, (), "no copy here takes a share of the memory")
+    if state is None:
+        return BoxAdvice(box, (), "its guard has not reported yet; is floor-guard.service running?")
+    if state["shared"] is False:
+        return BoxAdvice(
+            box, (), "its cards have memory of their own: a share is of theirs, and nothing else runs there"
+        )
+    if state["others"] is None or state["total"] is None:
+        return BoxAdvice(box, (), "its guard does not know yet what else runs here; it reads twice a minute")
+    others = Others(**state["others"])
+    room = Room(state["total"], config.boxes[box].keep_free, state["floor"], others)
+    found = advise(room, [wish(copy, state) for copy in copies])
+    shares = sum(copy.utilization or ENGINE_SHARE for copy in copies)
+    left = (room.total - others.p95 - int(room.total * shares)) / GIB
+    days = f"{others.days} day" + ("s" if others.days > 1 else "")
+    why = (
+        f"others take {others.p95 / GIB:.1f} GiB, {others.most / GIB:.1f} at most "
+        f"({others.readings} readings on {days})"
+    )
+    if state["shared"] is None:
+        why += "; no driver tells whether its GPU shares the memory, which is taken for granted here"
+    return BoxAdvice(box, tuple(found), why, left)
+
+
+def card(copy: ResolvedCopy) -> bool:
+    """Whether a copy takes its memory as a share."""
+    runtime = copy.runtime
+    bare = runtime is not None and runtime.kind == "docker" and runtime.gpus is None
+    return copy.engine == "vllm" and not bare and "VLLM_CPU_KVCACHE_SPACE" not in copy.env
+
+
+def wish(copy: ResolvedCopy, state: Mapping[str, Any]) -> Wish:
+    """Given a copy and its box's report, return what it should be given room for, from what its last start logged."""
+    logged = state["starts"].get(unit_name(copy.model))
+    start = Start(**logged["start"]) if logged else Start()
+    if logged is None or start.available is None or logged["utilization"] is None:
+        return Wish(copy.backend, copy.utilization)
+    cache = int(start.available * GIB)
+    held = int(logged["utilization"] * state["total"]) - cache
+    wanted = None
+    if start.tokens and copy.context and copy.max_requests:
+        wanted = int(cache / start.tokens * copy.context * copy.max_requests)
+    return Wish(copy.backend, copy.utilization, held, wanted)
