@@ -25,13 +25,15 @@ _ALIVE = (*UP, "activating")
 
 @dataclass(frozen=True)
 class World:
-    """What is looked at through. `ask` asks engines, `clock` is monotonic."""
+    """What is looked at through. `ask` asks engines, `clock` is monotonic,
+    `around` returns who would share a port or the memory and belongs to nobody."""
 
     root: Path
     clock: Callable[[], float]
     run: Run = run
     show: units.Run | None = None
     ask: Callable[..., Answers] = ask
+    around: Callable[[int], tuple[str, ...]] = lambda port: (*strangers.engines(), *strangers.holders(port))
 
 
 def look(settings: Settings, world: World) -> tuple[Box, dict[str, Seen]]:
@@ -59,7 +61,7 @@ def look(settings: Settings, world: World) -> tuple[Box, dict[str, Seen]]:
             hold=held[copy.unit].words if copy.unit in held else "",
             conflicts=_conflicts(unit, known),
             left=_left(copy, unit, boxed, world) if down else (),
-            strangers=(*strangers.engines(), *strangers.holders(copy.port)) if down else (),
+            strangers=world.around(copy.port) if down else (),
             ending=_ending(unit, world.run) if down or unit.restarts else None,
         )
     return box, seen

@@ -61,8 +61,8 @@ class Round:
                     self._say(copy, decision, before.decisions.get(copy.backend))
             if not dry_run:
                 told = self._tell(before.told, decisions)
-                shown = {backend: shown(decision, self.wall()) for backend, decision in decisions.items()}
-                state.write(state.State(memories, told, shown), root, boot, self.wall())
+                last = {backend: shown(decision, self.wall()) for backend, decision in decisions.items()}
+                state.write(state.State(memories, told, last), root, boot, self.wall())
             return decisions
 
     def _do(self, copy: Copy, seen: Seen, decision: Decision) -> Decision:

@@ -44,6 +44,10 @@ class Sampler:
         seen = memory.read(self.root)
         return Sample(self.clock(), seen.total, seen.available, pressure.read(self.root), self._engines)
 
+    def forget(self) -> None:
+        """Look at the engines anew with the next sample: one of them was ended."""
+        self._looked = float("-inf")
+
     def others(self, sample: Sample) -> int | None:
         """Given a sample, return the bytes that others than engines take; None where an engine does not tell its own.
 

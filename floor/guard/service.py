@@ -23,6 +23,7 @@ from .settings import GIB, Settings, floor_of
 STATE_EVERY = 5.0  # seconds between two reports
 READ_EVERY = 30.0  # seconds between two readings of what others take
 KEEP_EVERY = 600.0  # seconds between two times that the history is written: a reading lost is no loss
+RUNS_AGAIN = 30.0  # seconds after which an engine that has processes is not the one that was ended
 LOG_EVERY = 2.0  # seconds between two looks at the log of an engine that starts
 
 
@@ -101,6 +102,7 @@ class Service:
         launch = starts.launch(facts, self.root) if facts is not None else ""
         for group in self.sampler.groups.get(decision.unit, ()):
             self.end(group, self.root)
+        self.sampler.forget()
         need = needs(copy, sample.total, self.sampler.cards.shared) if copy is not None else None
         held = next((one.memory for one in sample.engines if one.unit == decision.unit), None)
         lasting = lasting or lift.lasting(self.kept.killed(decision.unit, self.wall()), self.wall())
@@ -117,7 +119,7 @@ class Service:
             copy, facts = self.settings.copy(one.unit), self.sampler.facts.get(one.unit)
             if not one.starting or copy is None or facts is None:
                 continue
-            found = starts.logged(copy, facts, self.root)
+            found = starts.logged(copy, facts, self.root, self.sampler.run)
             if found.start.available is not None:
                 self.kept.starts[one.unit] = found
             why = starts.announces(found, sample.total, self.sampler.cards.shared)
@@ -128,6 +130,9 @@ class Service:
         """Let go what has had room for long enough: the watchdog, or a person, starts it."""
         try:
             for unit, hold in holds.read(self.root).items():
+                if any(one.unit == unit for one in sample.engines) and self.wall() - hold.at > RUNS_AGAIN:
+                    holds.drop(unit, self.root)  # with another launch, or somebody let it go: nothing is kept down
+                    continue
                 fits = not hold.lasting and lift.room(hold, sample.available, self.settings.keep_free)
                 if self._calm.look(unit, fits=fits, at=self.clock()):
                     holds.drop(unit, self.root)

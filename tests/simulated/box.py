@@ -128,6 +128,9 @@ class SimulatedBox:
         self.tls: dict[str, Any] = {}  # what is seen of the certificate, where it is asked for
         self.direct: list[dict[str, Any]] = []  # who went past the proxy
         self.firewalls: list[dict[str, Any]] = []  # other people's
+        self.guard: dict[str, Any] | None = None  # what its guard reported last
+        self.holds: dict[str, dict[str, Any]] = {}
+        self.watchdog: dict[str, dict[str, Any]] = {}
         self.pools = Pools(self)
         self.calls = answering(self)
         world.boxes[name] = self

@@ -65,6 +65,18 @@ class Calls:
     def box_back(self, params: dict[str, Any]) -> Any:
         return self._until(params, lambda: ((b := self._box.boot) != params["boot"], {"back": b != params["boot"]}))
 
+    def guard_state(self, params: dict[str, Any]) -> Any:
+        return {"state": self._box.guard, "age": 1.0 if self._box.guard else None, "holds": dict(self._box.holds)}
+
+    def guard_release(self, params: dict[str, Any]) -> Any:
+        return {"released": self._box.holds.pop(params["unit"], None) is not None}
+
+    def watchdog_last(self, params: dict[str, Any]) -> Any:
+        return {"at": 1.0, "decisions": self._box.watchdog}
+
+    def watchdog_round(self, params: dict[str, Any]) -> Any:
+        return {"at": 1.0, "decisions": self._box.watchdog}
+
     def config_put(self, params: dict[str, Any]) -> Any:
         digest = hashlib.sha256(params["text"].encode()).hexdigest()
         self._box.config = params["text"]

@@ -16,7 +16,7 @@ from floor.box import secrets
 from floor.box.command import Result
 from floor.box.locked import mine
 from floor.errors import FloorError, UsageError
-from floor.operations import checks, drain, key, logs, removal
+from floor.operations import checks, drain, guard, key, logs, removal, watchdog
 from floor.operations.status import status
 from tests.simulated.situation import THREE_BOXES, Situation
 
@@ -67,6 +67,11 @@ def sent(situation: Situation) -> dict[tuple[str, tuple[str, ...]], dict[str, An
     checks.verdicts(site)
     status(site)
     logs.events(site, 3)
+    situation.box("spark-a").holds = {"floor-copy-flagship.service": {}}
+    guard.status(site)
+    guard.release(site, "flagship@spark-a", print)
+    watchdog.look(site, once=False, dry_run=False)
+    watchdog.look(site, once=True, dry_run=True)
     removal.remove(
         site, "spark-c", print, print, bool, yes=True, purge=False, force=False, take_off=lambda *_a, **_k: True
     )

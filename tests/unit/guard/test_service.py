@@ -1,0 +1,239 @@
+"""The guard on a box that is a folder: what it takes down, keeps down, lets go, says and reports."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from floor.box import events, gpu, holds
+from floor.box.command import Result
+from floor.guard.lift import CALM
+from floor.guard.sampler import Sampler
+from floor.guard.service import Service
+from floor.guard.settings import GIB, Copy, Settings
+
+UNIT = "floor-copy-flagship.service"
+SHOWN = """Id={unit}
+LoadState=loaded
+ActiveState={active}
+SubState=running
+MainPID=0
+InvocationID=run-1
+ControlGroup=/system.slice/{unit}
+"""
+MEMINFO = "MemTotal:       {total} kB\nMemAvailable:   {available} kB\n"
+
+
+@dataclass
+class Box:
+    """A box below `root` with `available` GiB of 121.7, one engine, and what its log says."""
+
+    root: Path
+    mode: str = "protect"
+    active: str = "active"
+    available: float = 40.0
+    held: float = 70.0
+    shared: bool | None = True
+    log: list[str] = field(default_factory=list)
+    at: float = 1000.0
+    ended: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        copy = Copy("flagship@spark-a", UNIT, False, True, 0.78, None)
+        settings = Settings(self.mode, None, 8 * GIB, (copy,))
+        sampler = Sampler(settings, self.root, lambda: self.at, self._show, self._program, None)
+        self.service = Service(
+            settings, sampler, self.root, self.said.append, lambda: self.at, lambda: self.at, self._end
+        )
+        (self.root / "proc/pressure").mkdir(parents=True)
+        self.start()
+
+    def start(self) -> None:
+        group = self.root / "sys/fs/cgroup/system.slice" / UNIT
+        group.mkdir(parents=True, exist_ok=True)
+        (group / "cgroup.procs").write_text("71\n")
+        self.write()
+
+    def write(self) -> None:
+        total, available = int(121.7 * GIB) >> 10, int(self.available * GIB) >> 10
+        (self.root / "proc/meminfo").write_text(MEMINFO.format(total=total, available=available))
+        (self.root / "proc/pressure/memory").write_text("full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n")
+        group = self.root / "sys/fs/cgroup/system.slice" / UNIT
+        (group / "memory.stat").write_text(f"anon {int(1.5 * GIB)}\nfile 900\n")
+
+    def step(self, available: float, seconds: float = 0.5, *, times: int = 1) -> None:
+        for _ in range(times):
+            self.at += seconds
+            self.available = available
+            self.write()
+            self.service.step()
+
+    def report(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.root / "run/floor/guard/state.json").read_text())
+        return found
+
+    def events(self) -> list[str]:
+        return [event["text"] for event in events.read(50, self.root)]
+
+    def _show(self, _argv: Sequence[str], _timeout: float) -> str:
+        return SHOWN.format(unit=UNIT, active=self.active)
+
+    def _program(self, argv: Sequence[str], **_kept: Any) -> Result:
+        return Result(0, "\n".join(self.log), "") if argv[0] == "journalctl" else Result(None, "", "")
+
+    def _end(self, group: str, root: Path) -> bool:
+        self.ended.append(group)
+        (root / "sys/fs/cgroup" / group.lstrip("/") / "cgroup.procs").write_text("")
+        return True
+
+
+@pytest.fixture
+def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Box:
+    made = Box(tmp_path)
+    used = {71: int(made.held * GIB)}
+    monkeypatch.setattr(gpu, "read", lambda _nvml: gpu.Cards(used, made.shared))
+    return made
+
+
+def test_a_box_that_is_well(box: Box) -> None:
+    box.step(40, 1.0, times=60)
+    assert (box.ended, box.events()) == ([], [])
+    found = box.report()
+    assert found["engines"] == [
+        {"unit": UNIT, "starting": False, "memory": int(70 * GIB) + int(1.5 * GIB), "since": 0.0}
+    ]
+    assert (found["mode"], found["floor"], found["full"]) == ("protect", 3 * GIB, 0.0)
+    # 121.7 - 40 available - 71.5 of the engine
+    assert found["others"]["most"] / GIB == pytest.approx(10.2, abs=0.01)
+
+
+def test_at_the_floor_one_engine_is_taken_down_and_kept_down(box: Box) -> None:
+    box.step(20)
+    box.step(2.5)
+    assert box.ended == [f"/system.slice/{UNIT}"]
+    assert box.events() == ["took flagship@spark-a down: 2.5 GiB are left of 121.7, the floor is 3.0"]
+    hold = holds.read(box.root)[UNIT]
+    assert (hold.reason, hold.lasting) == ("2.5 GiB are left of 121.7, the floor is 3.0", False)
+    assert hold.needs == int(int(121.7 * GIB) // 1024 * 1024 * 0.78)
+    box.step(2.4)
+    assert len(box.ended) == 1
+
+
+def test_a_reading_that_the_second_one_does_not_bear_out(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    box.step(20)
+    again = box.service.sampler.now
+    readings = iter([2.5, 30.0])
+
+    def flickers() -> Any:
+        box.available = next(readings)
+        box.write()
+        return again()
+
+    monkeypatch.setattr(box.service.sampler, "now", flickers)
+    box.at += 0.5
+    box.service.step()
+    assert box.ended == []
+
+
+def test_it_is_let_go_when_there_was_room_for_a_while(box: Box) -> None:
+    box.step(20)
+    box.step(2.5)
+    box.step(100, 5.0, times=20)  # 94.9 are needed, and 8 kept free
+    assert UNIT in holds.read(box.root)
+    box.step(104, 5.0, times=int(CALM / 5))
+    assert UNIT in holds.read(box.root)
+    box.step(104, 5.0, times=3)
+    assert holds.read(box.root) == {}
+    assert box.events()[-1] == f"{UNIT} may start again: there has been room for it for 300 s"
+
+
+def test_the_second_time_within_a_day_only_a_person_lets_it_go(box: Box) -> None:
+    box.step(20)
+    box.step(2.5)
+    holds.drop(UNIT, box.root)
+    box.start()
+    box.step(60, 20.0, times=3)
+    box.step(2.5)
+    assert holds.read(box.root)[UNIT].lasting
+    box.step(110, 5.0, times=100)
+    assert holds.read(box.root)[UNIT].lasting
+
+
+def test_a_copy_that_runs_again_is_held_no_longer(box: Box) -> None:
+    holds.put(holds.Hold(UNIT, "why", "other", 0.0, lasting=True), box.root)
+    box.step(40, 5.0)
+    assert holds.read(box.root) == {}
+
+
+def test_observing_only_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "read", lambda _nvml: gpu.Cards({}, True))
+    box = Box(tmp_path, mode="observe")
+    box.step(20)
+    box.step(2.5)
+    assert (box.ended, holds.read(box.root)) == ([], {})
+    assert box.events() == ["would have taken flagship@spark-a down: 2.5 GiB are left of 121.7, the floor is 3.0"]
+
+
+def test_a_start_that_announces_too_much_is_ended_before_it_takes_it(box: Box) -> None:
+    box.active = "activating"
+    box.log = ["Model loading took 71.1 GiB and 300 seconds", "Available KV cache memory: 20.00 GiB"]
+    box.step(60, times=3)
+    assert box.ended == []
+    box.log = ["Estimated CUDA graph memory: -3.10 GiB total", "Available KV cache memory: 90.60 GiB"]
+    box.step(60, 2.5, times=2)
+    assert box.ended == [f"/system.slice/{UNIT}"]
+    assert holds.read(box.root)[UNIT].lasting
+    assert "its log estimates -3.1 GiB for CUDA graphs" in box.events()[0]
+
+
+def test_what_a_start_logged_is_kept_for_advice(box: Box) -> None:
+    box.active = "activating"
+    box.log = ["Model loading took 71.1 GiB and 300 seconds", "Available KV cache memory: 20.00 GiB"]
+    box.step(60, 5.0, times=2)
+    assert box.report()["starts"][UNIT]["start"]["available"] == 20.0
+    assert box.report()["starts"][UNIT]["utilization"] == 0.78
+
+
+def test_an_engine_that_does_not_tell_what_it_holds_leaves_others_unknown(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu, "read", lambda _nvml: gpu.Cards({}, True))
+    box.step(40, 15.0, times=5)
+    assert box.report()["engines"][0]["memory"] is None
+    assert box.report()["others"] is None
+
+
+def test_on_cards_of_their_own_only_what_lies_beside_them_counts(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "read", lambda _nvml: gpu.Cards({71: 70 * GIB}, False))
+    box.step(100, 15.0, times=5)
+    assert box.report()["others"]["most"] / GIB == pytest.approx(20.2, abs=0.01)
+
+
+def test_history_and_kills_outlive_the_service(box: Box) -> None:
+    box.step(20, times=3)
+    box.step(2.5)
+    fresh = Box.__new__(Box)
+    fresh.__dict__.update(box.__dict__)
+    kept = json.loads((box.root / "var/lib/floor/guard-history.json").read_text())
+    assert kept["kills"][UNIT] == [box.at]
+    assert sum(count for day in kept["others"]["days"].values() for count in day.values()) >= 1
+
+
+def test_a_broken_history_begins_anew_and_says_so(box: Box) -> None:
+    place = box.root / "var/lib/floor/guard-history.json"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("[]")
+    box.service.stop()
+
+    class Silent:
+        def ready(self, _text: str) -> None: ...
+        def stopping(self) -> None: ...
+
+    box.service.run(Silent())  # type: ignore[arg-type]
+    assert "its history begins anew" in box.events()[0]

@@ -1,0 +1,271 @@
+"""Rounds of the watchdog on a box that is a folder: what it looks at, does, says, keeps and tells."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from floor.box import events, holds, paths
+from floor.box.command import Result
+from floor.box.operation import Operation
+from floor.errors import FloorError
+from floor.healthcheck.load import Load
+from floor.notify.decide import Message
+from floor.notify.settings import Notify
+from floor.watchdog import __main__ as command
+from floor.watchdog.ask import Answers
+from floor.watchdog.decide import Action
+from floor.watchdog.look import World
+from floor.watchdog.round import Round
+from floor.watchdog.settings import Settings
+from tests.unit.watchdog.words import COPY, UNIT, verdict
+
+SHOWN = """Id={name}
+LoadState=loaded
+ActiveState={active}
+SubState=running
+UnitFileState=enabled
+Result={result}
+InvocationID={run}
+NRestarts={restarts}
+StateChangeTimestampMonotonic=1000000
+ControlGroup=/system.slice/{name}
+Conflicts={conflicts}
+"""
+TELL = Notify(command=("/usr/bin/tell",), every=3600.0, most=5)
+
+
+@dataclass
+class Machine:
+    """A box below `root`: what systemd, the journal and the engine say, and what was done and sent."""
+
+    root: Path
+    active: str = "active"
+    result: str = "success"
+    run: int = 1
+    restarts: int = 0
+    conflicts: str = "shutdown.target"
+    others: str = ""
+    engine: str = "ok"
+    log: list[str] = field(default_factory=list)
+    at: float = 1000.0
+    acts: list[str] = field(default_factory=list)
+    sent: list[Message] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+    fails: str = ""
+    asked: int = 0
+
+    def show(self, argv: Sequence[str], _timeout: float) -> str:
+        assert argv[-3:] == [UNIT, "*.service", "*.target"]
+        own = SHOWN.format(
+            name=UNIT,
+            active=self.active,
+            result=self.result,
+            run=f"run-{self.run}",
+            restarts=self.restarts,
+            conflicts=self.conflicts,
+        )
+        return own + "\n" + self.others
+
+    def program(self, argv: Sequence[str], **_kept: Any) -> Result:
+        return Result(0, "\n".join(self.log) if argv[0] == "journalctl" else "", "")
+
+    def ask(self, copies: Sequence[Any], key_file: Path, root: Path) -> Answers:
+        self.asked += len(copies)
+        return {copy.unit: (verdict(self.engine, self.at), Load(running=0, waiting=0, steps=5)) for copy in copies}
+
+    def act(self, action: Action, *_given: Any) -> str:
+        if self.fails:
+            raise FloorError(self.fails)
+        self.acts.append(str(action))
+        return ""
+
+    def round(self, *, dry_run: bool = False, notify: Notify = TELL, every: float = 30.0) -> str:
+        """One round later, return action and reason."""
+        self.at += every
+        settings = Settings(30.0, 3, paths.ENGINE_KEY, (COPY,), notify)
+        world = World(self.root, lambda: self.at, self.program, self.show, self.ask, lambda _port: ())
+        one = Round(settings, world, self.said.append, lambda: self.at, self.act, self._send)
+        decision = one.run(dry_run=dry_run)[COPY.backend]
+        return f"{decision.action}: {decision.reason}"
+
+    def _send(self, _notify: Notify, _box: str, message: Message, _root: Path) -> None:
+        self.sent.append(message)
+
+    def events(self) -> list[str]:
+        return [event["text"] for event in events.read(50, self.root)]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    mode = tmp_path / "etc/floor/mode"
+    mode.parent.mkdir(parents=True)
+    mode.write_text("replicas\n")
+    return Machine(tmp_path)
+
+
+def test_a_copy_that_is_well_is_no_event(machine: Machine) -> None:
+    assert [machine.round() for _ in range(3)] == ["none: ok"] * 3
+    assert (machine.events(), machine.sent, machine.said, machine.acts) == ([], [], [], [])
+
+
+def test_what_hangs_is_watched_restarted_said_and_kept(machine: Machine) -> None:
+    machine.round()
+    machine.engine = "timed_out"
+    found = [machine.round() for _ in range(11)]
+    assert found == ["none: watched"] * 10 + ["restart: stands still"]
+    assert machine.acts == ["restart"]
+    assert machine.events() == [
+        "flagship@spark-a: watched: stands still for 0 s of 300 s, 1 looks: found timed_out",
+        "flagship@spark-a: restart: stands still: stands still for 300 s of 300 s, 11 looks: found timed_out",
+    ]
+    assert machine.said == machine.events()
+
+
+def test_what_answers_when_it_is_asked_once_more_is_left_alone(machine: Machine) -> None:
+    machine.engine = "timed_out"
+    for _ in range(10):
+        machine.round()
+    before = machine.ask
+
+    def recovers(copies: Sequence[Any], key_file: Path, root: Path) -> Answers:
+        machine.engine = "timed_out" if machine.asked < 11 else "ok"
+        return before(copies, key_file, root)
+
+    machine.ask = recovers  # type: ignore[method-assign]
+    assert machine.round() == "none: recovered"
+    assert machine.acts == []
+
+
+def test_a_dry_run_does_keeps_and_tells_nothing(machine: Machine) -> None:
+    machine.active, machine.result = "failed", "start-limit-hit"
+    assert machine.round(dry_run=True) == "start: failed"
+    assert machine.round(dry_run=True) == "start: failed"
+    assert (machine.acts, machine.events(), machine.sent) == ([], [], [])
+    assert not (machine.root / "run/floor/watchdog/state.json").exists()
+
+
+def test_the_ration_outlives_each_process_of_it(machine: Machine) -> None:
+    machine.active, machine.result = "failed", "start-limit-hit"
+    found = [machine.round() for _ in range(14)]
+    assert [one for one in found if one.startswith("start")] == ["start: failed"] * 3
+    assert found[-1] == "none: ration used up"
+
+
+def test_another_boot_begins_anew(machine: Machine) -> None:
+    machine.active, machine.result = "failed", "start-limit-hit"
+    machine.round()
+    place = machine.root / "run/floor/watchdog/state.json"
+    place.write_text(json.dumps(json.loads(place.read_text()) | {"boot": "another"}))
+    assert machine.round() == "start: failed"
+
+
+def test_a_state_that_is_broken_counts_as_none(machine: Machine) -> None:
+    machine.round()
+    (machine.root / "run/floor/watchdog/state.json").write_text("{")
+    assert machine.round() == "none: ok"
+
+
+def test_in_another_mode_nothing_is_touched_nor_asked(machine: Machine) -> None:
+    (machine.root / "etc/floor/mode").write_text("split\n")
+    machine.active, machine.result = "failed", "start-limit-hit"
+    assert machine.round() == "none: not wanted"
+    machine.active, machine.engine = "active", "refused"
+    assert machine.round() == "none: not wanted"
+    assert machine.asked == 0
+
+
+def test_an_operation_at_work_is_not_disturbed_and_one_that_was_left_is_named(machine: Machine) -> None:
+    by = {"user": "ann", "host": "laptop", "pid": 7, "started": 1.0}
+    operation = Operation(machine.root)
+    operation.take({"epoch": 3, "verb": "restart", "by": by})
+    machine.active = "inactive"
+    assert machine.round() == "none: stands down"
+    operation.release(3, "interrupted")
+    assert machine.round() == "start: left down"
+    assert "since `restart` of ann@laptop (process 7, epoch 3)" in machine.events()[-1]
+
+
+def test_a_start_that_would_stop_a_serving_unit_is_declined(machine: Machine) -> None:
+    other = {"result": "success", "run": "r", "restarts": 0, "conflicts": ""}
+    machine.others = SHOWN.format(name="vllm-replica.service", active="active", **other)
+    machine.others += "\n" + SHOWN.format(name="shutdown.target", active="inactive", **other)
+    machine.active, machine.result, machine.conflicts = "failed", "exit-code", "shutdown.target vllm-replica.service"
+    assert machine.round() == "none: declined"
+    assert "its start would stop vllm-replica.service (active)" in machine.events()[-1]
+    assert machine.sent[0].text.startswith("flagship@spark-a: declined: its start would stop vllm-replica.service")
+
+
+def test_what_the_guard_keeps_down_stays_down_and_is_told_once(machine: Machine) -> None:
+    holds.put(holds.Hold(UNIT, "2.1 GiB were left", "abc", 1.0, lasting=True), machine.root)
+    machine.active, machine.result = "failed", "signal"
+    assert [machine.round() for _ in range(3)] == ["none: held"] * 3
+    assert [message.key for message in machine.sent] == [f"hold {UNIT}"]
+
+
+def test_a_reason_that_no_start_mends_is_read_in_the_log(machine: Machine) -> None:
+    machine.active, machine.restarts, machine.result = "activating", 2, "exit-code"
+    machine.log = ["loading", "RuntimeError: CUDA error: GPU is lost", "bye"]
+    assert machine.round() == "stop: no start mends it"
+    assert "the card is lost, after 2 restarts by systemd: RuntimeError" in machine.events()[-1]
+
+
+def test_what_keeps_it_from_acting_is_said(machine: Machine) -> None:
+    machine.active, machine.result, machine.fails = "failed", "exit-code", "systemctl start: no such thing"
+    assert machine.round() == "none: could not act"
+    assert machine.events() == ["flagship@spark-a: could not act: start: systemctl start: no such thing"]
+
+
+def test_a_message_that_cannot_be_sent_is_an_event(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_given: Any) -> None:
+        raise FloorError("the web hook answered 500")
+
+    monkeypatch.setattr(machine, "_send", refuse)
+    machine.engine = "auth_required"
+    machine.round()
+    assert "nobody could be told: the web hook answered 500: flagship@spark-a: auth required" in machine.events()[-1]
+
+
+def test_nobody_to_tell_is_fine(machine: Machine) -> None:
+    machine.engine = "auth_required"
+    assert machine.round(notify=Notify()) == "none: auth required"
+    assert machine.sent == []
+
+
+def test_the_pool_of_a_proxy_box_is_told_of(machine: Machine) -> None:
+    place = machine.root / "run/floor/pool/state.json"
+    place.parent.mkdir(parents=True)
+    place.write_text(json.dumps({"pools": {"flagship": {"members": [], "backends": {}}}}))
+    machine.round()
+    assert [message.text for message in machine.sent] == ["flagship: nobody serves it"]
+
+
+def test_settings_that_are_wrong_end_the_command(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--once", "--root", str(machine.root)]) == 1
+    assert "watchdog.json: cannot be read" in capsys.readouterr().err
+
+
+def test_a_dry_run_by_hand(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = {
+        "interval": 30,
+        "restarts": 3,
+        "key_file": "/etc/floor/secrets/engine.key",
+        "copies": [{**vars(replace(COPY)), "modes": ["replicas"]}],
+        "notify": [],
+    }
+    (machine.root / "etc/floor/watchdog.json").write_text(json.dumps(document))
+    machine.active, machine.result = "failed", "start-limit-hit"
+    monkeypatch.setattr(
+        command,
+        "World",
+        lambda root, clock: World(root, clock, machine.program, machine.show, machine.ask, lambda _port: ()),
+    )
+    assert command.main(["--once", "--dry-run", "--root", str(machine.root)]) == 3
+    assert capsys.readouterr().out.startswith("flagship@spark-a: start: failed: floor-copy-flagship.service is failed")
