@@ -123,14 +123,15 @@ def _down(seen: Seen, box: Box) -> Decision:
         return Decision(Action.START, "skipped", f"{unit.name} was not started because its condition did not hold then")
     if box.abandoned:
         return Decision(Action.START, "left down", f"{unit.name} is down since {box.abandoned}")
+    if seen.conflicts:
+        return _none("declined", f"{_named(seen)} conflicts with it, and may have stopped it", alarm=True)
     return _none("stopped", f"{unit.name} is {unit.active}: somebody stopped it, and may start it again", alarm=True)
 
 
 def _allowed(memory: Memory, seen: Seen, wish: Decision, per_hour: int) -> Decision:
     """What of a wish to start or restart may be done now."""
     if seen.conflicts:
-        named = ", ".join(f"{name} ({state})" for name, state in sorted(seen.conflicts.items()))
-        text = f"its start would stop {named}, which Conflicts= with it; {wish.evidence}"
+        text = f"its start would stop {_named(seen)}, which Conflicts= with it; {wish.evidence}"
         return Decision(Action.NONE, "declined", text, alarm=True)
     if ration.used_up(memory):
         text = f"{memory.streak} starts in a row did not help: {wish.evidence}"
@@ -147,6 +148,10 @@ def _allowed(memory: Memory, seen: Seen, wish: Decision, per_hour: int) -> Decis
         text = f"{', '.join(seen.strangers)} would share its port or memory; end it by hand; {wish.evidence}"
         return Decision(Action.NONE, "declined", text, alarm=True)
     return wish
+
+
+def _named(seen: Seen) -> str:
+    return ", ".join(f"{name} ({state})" for name, state in sorted(seen.conflicts.items()))
 
 
 def _none(reason: str, evidence: str, *, alarm: bool = False) -> Decision:

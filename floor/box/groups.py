@@ -19,12 +19,12 @@ def of_unit(unit: str) -> str:
 
 
 def of_process(pid: int, root: Path = paths.ROOT) -> str:
-    """Given a process id, return its group, empty where it is gone or the hierarchy is not unified."""
+    """Given a process id, return its group (systemd's where there is no unified hierarchy), empty where it is gone."""
     try:
         text = paths.under(root, f"/proc/{pid}/cgroup").read_text()
     except OSError:
         return ""
-    found = re.search(r"^0::(/.+)$", text, re.MULTILINE)
+    found = re.search(r"^0::(/.+)$", text, re.MULTILINE) or re.search(r"name=systemd:(/.+)$", text, re.MULTILINE)
     return found[1] if found else ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -58,6 +59,12 @@ def children(pid: int, proc: Path = PROC) -> list[int]:
             if fields and int(fields[1]) == pid:
                 found.append(int(folder.name))
     return sorted(found)
+
+
+def resident(pid: int, proc: Path = PROC) -> int:
+    """Given a process id, return the bytes that it holds and that no file is behind; 0 for one that is gone."""
+    found = re.search(rb"^RssAnon:\s+(\d+) kB$", _read(proc / str(pid) / "status"), re.MULTILINE)
+    return int(found[1]) * 1024 if found else 0
 
 
 def parent(pid: int, proc: Path = PROC) -> int | None:

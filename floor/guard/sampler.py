@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from floor.box import containers, gpu, groups, memory, pressure, processes, units
+from floor.box import containers, gpu, groups, memory, paths, pressure, processes, units
 from floor.box.command import Run, run
 from floor.box.units import UnitFacts
 from floor.errors import FloorError
@@ -62,6 +62,10 @@ class Sampler:
             own += one.memory
         return max(0, sample.total - sample.available - own)
 
+    @property
+    def _proc(self) -> Path:
+        return paths.under(self.root, processes.PROC)
+
     def _look(self) -> None:
         """Ask systemd, docker and the driver. Who does not answer leaves what was known before."""
         self._looked = self.clock()
@@ -97,7 +101,8 @@ class Sampler:
     def _held(self, copy: Copy, own: list[str], pids: list[int]) -> int | None:
         """What an engine holds of the box's memory; None where it has a card and the driver does not tell."""
         known = [size for group in own if (size := groups.memory(group, self.root)) is not None]
-        beside = sum(known) if known else None
+        # Where groups do not account for memory (version 1), its processes do.
+        beside = sum(known) if known else sum(processes.resident(pid, self._proc) for pid in pids) or None
         if not copy.card or self.cards.shared is False:
             return beside
         on_card = [self.cards.used[pid] for pid in pids if pid in self.cards.used]
