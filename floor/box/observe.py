@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from floor.box import (
+    alarms,
     certificate,
     clients,
     containers,
@@ -67,6 +68,7 @@ def read(asked: Mapping[str, Any], root: Path = paths.ROOT, run: Run = run) -> d
         "firewalls": firewall.others(run) if asked.get("firewalls") else [],
         "tls": certificate.look(asked["tls"][0], asked["tls"][1], root) if asked.get("tls") else None,
         "sources": firewall.sources(asked.get("toward") or ()),
+        "alarms": alarms.read(root, time.time()),
     }
 
 

@@ -41,6 +41,7 @@ def _box(answer: Any) -> dict[str, Any]:
         "mode": answer.get("mode"),
         "memory": answer["facts"].get("memory"),
         "operation": _operation(operation) if operation else None,
+        "alarms": list(answer.get("alarms") or ()),
         "units": {
             name: {key: unit.get(key) for key in ("active", "sub", "enabled", "restarts", "since", "left")}
             for name, unit in answer["units"].items()

@@ -37,7 +37,7 @@ def warnings(config: Config, boxes: Mapping[str, Told], backends: Sequence[Told]
 def _box(config: Config, name: str, box: Told) -> list[str]:
     if "error" in box:
         return [str(box["error"])]
-    found = []
+    found = [f"{name}: {alarm}" for alarm in box.get("alarms") or ()]
     pool = (box.get("units") or {}).get("floor-pool.service", {})
     if name in config.proxy.boxes and pool and pool["active"] != "active":
         found.append(f"{name}: floor-pool is {pool['active']}: what its pool says is old, and nobody changes it")

@@ -130,6 +130,7 @@ class SimulatedBox:
         self.firewalls: list[dict[str, Any]] = []  # other people's
         self.guard: dict[str, Any] | None = None  # what its guard reported last
         self.holds: dict[str, dict[str, Any]] = {}
+        self.alarms: list[str] = []  # of guard and watchdog
         self.watchdog: dict[str, dict[str, Any]] = {}
         self.pools = Pools(self)
         self.calls = answering(self)

@@ -48,6 +48,7 @@ def observe(box: SimulatedBox, params: dict[str, Any]) -> dict[str, Any]:
         },
         "firewalls": box.firewalls,
         "tls": box.tls if params.get("tls") else None,
+        "alarms": list(box.alarms),
     }
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from floor.box import gpu, groups, holds, pressure, strangers, systemctl, units
+from floor.box import alarms, gpu, groups, holds, pressure, strangers, systemctl, units
 from floor.errors import FloorError
 
 PSI = """some avg10=1.50 avg60=0.40 avg300=0.09 total=4321
@@ -141,3 +142,31 @@ def test_one_call_tells_of_every_unit_that_is_loaded() -> None:
 def test_lines_of_one_start(programs: Any) -> None:
     programs.on("journalctl", "_SYSTEMD_INVOCATION_ID=abc", out="one\n\nfloor-warm: waits\nflagship@a: warm\ntwo\n")
     assert systemctl.last_lines("floor-copy-flagship.service", 9, "abc", programs) == ["one", "two"]
+
+
+def decided(at: float, reason: str, *, alarm: bool) -> dict[str, Any]:
+    return {"at": at, "decisions": {"m@a": {"reason": reason, "evidence": "why", "alarm": alarm}}}
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        (decided(1000.0, "declined", alarm=True), ["m@a: declined: why"]),
+        (decided(1000.0, "ok", alarm=False), []),
+        (decided(1000.0, "held", alarm=True), []),  # the hold itself tells it
+        (decided(100.0, "declined", alarm=True), []),
+        ([], []),
+    ],
+)
+def test_alarms_of_the_watchdog(tmp_path: Path, state: Any, told: list[str]) -> None:
+    place = tmp_path / "run/floor/watchdog/state.json"
+    place.parent.mkdir(parents=True)
+    place.write_text(json.dumps(state))
+    assert alarms.read(tmp_path, 1020.0) == told
+
+
+def test_a_hold_is_an_alarm(tmp_path: Path) -> None:
+    assert alarms.read(tmp_path, 1.0) == []
+    holds.put(holds.Hold("a.service", "2.5 GiB were left", "abc", 1.0), tmp_path)
+    words = "a.service: the guard keeps it down, until there is room for it again: 2.5 GiB were left"
+    assert alarms.read(tmp_path, 1.0) == [words]

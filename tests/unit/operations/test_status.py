@@ -17,6 +17,7 @@ def test_the_shape_of_a_deployment_that_is_well(deployed: Situation) -> None:
     assert found["warnings"] == []
     assert set(found["boxes"]["spark-a"]) == {
         *("managed", "release", "mode", "memory", "operation", "units", "firewall", "tls", "replacing", "clients"),
+        "alarms",
     }
     assert found["boxes"]["spark-a"]["mode"] == "replicas"
     assert set(found["boxes"]["spark-a"]["operation"]) == {
@@ -124,3 +125,11 @@ def test_who_drained_it_is_told_by_every_pool(deployed: Situation) -> None:
     entry = status(deployed.site())["backends"][1]
     assert entry["drains"] == ["ada@laptop"]
     assert entry["member"] == {"spark-a": True, "spark-b": False}
+
+
+def test_what_guard_and_watchdog_want_a_person_to_know(deployed: Situation) -> None:
+    deployed.box("spark-b").alarms = ["flagship@spark-b: declined: its start would stop vllm-split.service (active)"]
+    found = status(deployed.site())
+    assert found["boxes"]["spark-b"]["alarms"] == deployed.box("spark-b").alarms
+    told = "spark-b: flagship@spark-b: declined: its start would stop vllm-split.service (active)"
+    assert found["warnings"] == [told]
