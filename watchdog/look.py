@@ -8,6 +8,7 @@ from pathlib import Path
 
 from floor.box import containers, files, holds, lease, paths, processes, strangers, systemctl, units
 from floor.box.command import Run, run
+from floor.box.foreign import starters
 from floor.box.operation import Operation
 from floor.box.units import UnitFacts
 from floor.engines.ending import Ending, ending
@@ -26,13 +27,15 @@ _ALIVE = (*UP, "activating")
 @dataclass(frozen=True)
 class World:
     """What is looked at through. `ask` asks engines, `clock` is monotonic,
-    `around` returns who would share a port or the memory and belongs to nobody."""
+    `seek`
+    returns who mentions our units, `around` who would share a port or the memory and belongs to nobody."""
 
     root: Path
     clock: Callable[[], float]
     run: Run = run
     show: units.Run | None = None
     ask: Callable[..., Answers] = ask
+    seek: Callable[..., Mapping[str, object]] = starters.look
     around: Callable[[int], tuple[str, ...]] = lambda port: (*strangers.engines(), *strangers.holders(port))
 
 

@@ -16,7 +16,7 @@ from floor.box.observe import document
 from floor.box.operation import Operation, now
 from floor.errors import FloorError
 from floor.healthcheck.verdict import Level
-from floor.notify import matters, send
+from floor.notify import foreign, matters, send
 from floor.notify.decide import Matter, Message, Told
 from floor.notify.decide import decide as due
 
@@ -27,6 +27,8 @@ from .look import World, look
 from .memory import Memory
 from .seen import Seen
 from .settings import Copy, Settings
+
+SOUGHT_EVERY = 600.0  # seconds between two looks for what somebody else has against our units: it reads their scripts
 
 
 @dataclass(frozen=True)
@@ -60,9 +62,10 @@ class Round:
                 if not dry_run:
                     self._say(copy, decision, before.decisions.get(copy.backend))
             if not dry_run:
-                told = self._tell(before.told, decisions)
+                others, sought = self._foreign(before)
+                told = self._tell(before.told, decisions, others)
                 last = {backend: shown(decision, self.wall()) for backend, decision in decisions.items()}
-                state.write(state.State(memories, told, last), root, boot, self.wall())
+                state.write(state.State(memories, told, last, others, sought), root, boot, self.wall())
             return decisions
 
     def _do(self, copy: Copy, seen: Seen, decision: Decision) -> Decision:
@@ -88,12 +91,25 @@ class Round:
         data = {"backend": copy.backend, "action": str(decision.action), "reason": decision.reason}
         self._event(text, {**data, "evidence": decision.evidence})
 
-    def _tell(self, told: Told, decisions: Mapping[str, Decision]) -> Told:
+    def _foreign(self, before: state.State) -> tuple[tuple[str, ...], float]:
+        """Who else has something against our units: looked for now and then, and said when it is new."""
+        now = self.world.clock()
+        if before.sought is not None and now - before.sought < SOUGHT_EVERY:
+            return before.foreign, before.sought
+        ours = [copy.unit for copy in self.settings.copies]
+        found = tuple(foreign.words(self.world.seek(ours, (), self.world.root, self.world.run), ours)) if ours else ()
+        for text in found:
+            if text not in before.foreign:
+                self.log(text)
+                self._event(text, {})
+        return found, now
+
+    def _tell(self, told: Told, decisions: Mapping[str, Decision], others: tuple[str, ...]) -> Told:
         """Send what is due. A message that could not be sent is said in the journal and tried with the next matter."""
         notify = self.settings.notify
         if not notify.wanted:
             return told
-        told, messages = due(told, self._matters(decisions), self.wall(), notify.every, notify.most)
+        told, messages = due(told, self._matters(decisions, others), self.wall(), notify.every, notify.most)
         for message in messages:
             self._send(message)
         return told
@@ -105,13 +121,14 @@ class Round:
             self._event(f"nobody could be told: {error}: {message.text}", {"key": message.key})
             self.log(f"nobody could be told: {error}: {message.text}")
 
-    def _matters(self, decisions: Mapping[str, Decision]) -> list[Matter]:
+    def _matters(self, decisions: Mapping[str, Decision], others: tuple[str, ...]) -> list[Matter]:
         root = self.world.root
         loud = [(name, one.reason, one.evidence) for name, one in decisions.items() if one.alarm]
         kept = {unit: hold.words for unit, hold in holds.read(root).items()}
         return [
             *matters.of_decisions([one for one in loud if one[1] != "held"]),
             *matters.of_holds(kept),
+            *foreign.matters(others),
             *matters.of_operation(Operation(root).read()),
             *matters.of_pools(document(paths.POOL_STATE, root)),
         ]

@@ -18,11 +18,16 @@ from .memory import Memory
 
 @dataclass(frozen=True)
 class State:
-    """Memories by unit, what was told to people, and the last decisions by backend, as `floor watchdog` shows them."""
+    """Memories by unit, what was told to people, and the last decisions by backend, as `floor watchdog` shows them.
+
+    `foreign` are the lines on what somebody else has against our units, `sought` when they were looked for (monotonic).
+    """
 
     memories: Mapping[str, Memory] = field(default_factory=dict)
     told: notify.Told = notify.NOTHING
     decisions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    foreign: tuple[str, ...] = ()
+    sought: float | None = None
 
 
 def read(root: Path, boot: str) -> State:
@@ -36,7 +41,8 @@ def read(root: Path, boot: str) -> State:
         if found["boot"] != boot:
             return State(told=told)
         memories = {str(unit): memory.from_json(one) for unit, one in found["memories"].items()}
-        return State(memories, told, dict(found["decisions"]))
+        sought = None if found["sought"] is None else float(found["sought"])
+        return State(memories, told, dict(found["decisions"]), tuple(map(str, found["foreign"])), sought)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return State()
 
@@ -49,5 +55,7 @@ def write(state: State, root: Path, boot: str, at: float) -> None:
         "memories": {unit: memory.as_json(one) for unit, one in state.memories.items()},
         "told": notify.as_json(state.told),
         "decisions": state.decisions,
+        "foreign": list(state.foreign),
+        "sought": state.sought,
     }
     files.write(paths.WATCHDOG_STATE, json.dumps(document) + "\n", owner=mine(), root=root)

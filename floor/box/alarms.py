@@ -26,6 +26,7 @@ def _found(root: Path, unix: float) -> list[str]:
         found: dict[str, Any] = json.loads(paths.under(root, paths.WATCHDOG_STATE).read_text())
         loud = {name: one for name, one in found["decisions"].items() if one["alarm"] and one["reason"] != "held"}
         fresh = 0 <= unix - found["at"] < FRESH
-        return [f"{name}: {one['reason']}: {one['evidence']}" for name, one in loud.items()] if fresh else []
+        lines = [f"{name}: {one['reason']}: {one['evidence']}" for name, one in loud.items()]
+        return [*lines, *map(str, found["foreign"])] if fresh else []
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return []

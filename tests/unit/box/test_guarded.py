@@ -145,7 +145,7 @@ def test_lines_of_one_start(programs: Any) -> None:
 
 
 def decided(at: float, reason: str, *, alarm: bool) -> dict[str, Any]:
-    return {"at": at, "decisions": {"m@a": {"reason": reason, "evidence": "why", "alarm": alarm}}}
+    return {"at": at, "foreign": [], "decisions": {"m@a": {"reason": reason, "evidence": "why", "alarm": alarm}}}
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,8 @@ class Machine:
     said: list[str] = field(default_factory=list)
     fails: str = ""
     asked: int = 0
+    foreign: list[dict[str, Any]] = field(default_factory=list)
+    sought: int = 0
 
     def show(self, argv: Sequence[str], _timeout: float) -> str:
         assert argv[-3:] == [UNIT, "*.service", "*.target"]
@@ -79,6 +81,10 @@ class Machine:
         self.asked += len(copies)
         return {copy.unit: (verdict(self.engine, self.at), Load(running=0, waiting=0, steps=5)) for copy in copies}
 
+    def seek(self, names: Sequence[str], *_given: Any) -> dict[str, Any]:
+        self.sought += 1
+        return {"units": self.foreign, "cron": []}
+
     def act(self, action: Action, *_given: Any) -> str:
         if self.fails:
             raise FloorError(self.fails)
@@ -89,7 +95,7 @@ class Machine:
         """One round later, return action and reason."""
         self.at += every
         settings = Settings(30.0, 3, paths.ENGINE_KEY, (COPY,), notify)
-        world = World(self.root, lambda: self.at, self.program, self.show, self.ask, lambda _port: ())
+        world = World(self.root, lambda: self.at, self.program, self.show, self.ask, self.seek, lambda _port: ())
         one = Round(settings, world, self.said.append, lambda: self.at, self.act, self._send)
         decision = one.run(dry_run=dry_run)[COPY.backend]
         return f"{decision.action}: {decision.reason}"
@@ -245,6 +251,18 @@ def test_the_pool_of_a_proxy_box_is_told_of(machine: Machine) -> None:
     assert [message.text for message in machine.sent] == ["flagship: nobody serves it"]
 
 
+def test_a_foreign_watchdog_that_came_later_is_found_said_and_told_once(machine: Machine) -> None:
+    machine.round()
+    hit = {"word": "floor-copy-flagship", "where": "/opt/heal.sh:3", "line": "systemctl restart floor-copy-flagship"}
+    machine.foreign = [{"name": "heal.timer", "conflicts": [], "mentions": [hit]}]
+    for _ in range(25):
+        machine.round()
+    assert machine.sought == 2
+    text = f"heal.timer (somebody else's) mentions floor-copy-flagship in /opt/heal.sh:3: {hit['line']}"
+    assert machine.events() == [text]
+    assert [message.text for message in machine.sent] == [text]
+
+
 def test_settings_that_are_wrong_end_the_command(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["--once", "--root", str(machine.root)]) == 1
     assert "watchdog.json: cannot be read" in capsys.readouterr().err
@@ -265,7 +283,9 @@ def test_a_dry_run_by_hand(
     monkeypatch.setattr(
         command,
         "World",
-        lambda root, clock: World(root, clock, machine.program, machine.show, machine.ask, lambda _port: ()),
+        lambda root, clock: World(
+            root, clock, machine.program, machine.show, machine.ask, machine.seek, lambda _port: ()
+        ),
     )
     assert command.main(["--once", "--dry-run", "--root", str(machine.root)]) == 3
     assert capsys.readouterr().out.startswith("flagship@spark-a: start: failed: floor-copy-flagship.service is failed")
