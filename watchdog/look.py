@@ -20,7 +20,6 @@ from .decide import UP
 from .seen import Box, Seen
 from .settings import Copy, Settings
 
-__all__ = ["World", "look"]
 _ALIVE = (*UP, "activating")
 
 
@@ -44,7 +43,7 @@ def look(settings: Settings, world: World) -> tuple[Box, dict[str, Seen]]:
     box = _box(world.root)
     known = units.show_loaded([copy.unit for copy in settings.copies], world.show)
     mode = _mode(world.root)
-    held = holds.read(world.root)
+    kept = held(world.root)
     boxed = _containers(settings, world.run)
     up = [copy for copy in settings.copies if known[copy.unit].active in UP and mode in copy.modes]
     answers = world.ask(up, settings.key_file, world.root)
@@ -61,7 +60,7 @@ def look(settings: Settings, world: World) -> tuple[Box, dict[str, Seen]]:
             verdict=verdict,
             load=load,
             connections=_connections(copy) if weak else None,
-            hold=held[copy.unit].words if copy.unit in held else "",
+            hold=kept[copy.unit].words if copy.unit in kept else "",
             conflicts=_conflicts(unit, known),
             left=_left(copy, unit, boxed, world) if down else (),
             strangers=world.around(copy.port) if down else (),
@@ -79,6 +78,14 @@ def _box(root: Path) -> Box:
         return Box(record["epoch"], f"held by {words}")
     left = "" if record["state"] in ("done", "aborted") else f"{words}, which was abandoned or failed"
     return Box(record["epoch"], "", left)
+
+
+def held(root: Path) -> dict[str, holds.Hold]:
+    """Return the holds by unit; none where their file is broken: `floor status` tells, and nothing stays down for it."""
+    try:
+        return holds.read(root)
+    except FloorError:
+        return {}
 
 
 def _mode(root: Path) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from floor.box import events, holds, paths
+from floor.box import events, paths
 from floor.box.observe import document
 from floor.box.operation import Operation, now
 from floor.errors import FloorError
@@ -23,7 +23,7 @@ from floor.notify.decide import decide as due
 from . import state
 from .act import act
 from .decide import Action, Decision, decide
-from .look import World, look
+from .look import World, held, look
 from .memory import Memory
 from .seen import Seen
 from .settings import Copy, Settings
@@ -124,7 +124,7 @@ class Round:
     def _matters(self, decisions: Mapping[str, Decision], others: tuple[str, ...]) -> list[Matter]:
         root = self.world.root
         loud = [(name, one.reason, one.evidence) for name, one in decisions.items() if one.alarm]
-        kept = {unit: hold.words for unit, hold in holds.read(root).items()}
+        kept = {unit: hold.words for unit, hold in held(root).items()}
         return [
             *matters.of_decisions([one for one in loud if one[1] != "held"]),
             *matters.of_holds(kept),

@@ -55,7 +55,17 @@ def test_development_tools_and_other_systems_are_left_out() -> None:
 
 def test_floor_itself_needs_what_it_imports_and_pip() -> None:
     names = {text.split("==")[0] for text in closure(DEBIAN)}
-    assert {"httpx", "psutil", "pydantic", "pydantic-core", "jinja2", "pip", "typer", "uvicorn", "nvidia-ml-py"} <= names
+    assert {
+        "httpx",
+        "psutil",
+        "pydantic",
+        "pydantic-core",
+        "jinja2",
+        "pip",
+        "typer",
+        "uvicorn",
+        "nvidia-ml-py",
+    } <= names
     assert not {"pytest", "mypy", "ruff", "hatchling"} & names
     assert all("==" in text for text in closure(DEBIAN))
 

@@ -171,6 +171,18 @@ def test_a_copy_that_runs_again_is_held_no_longer(box: Box) -> None:
     assert holds.read(box.root) == {}
 
 
+def test_a_box_that_is_a_container_has_what_its_group_leaves(box: Box) -> None:
+    """O28: the machine around it has plenty, and tells so in /proc."""
+    group = box.root / "sys/fs/cgroup"
+    (group / "memory.max").write_text(f"{64 * GIB}\n")
+    (group / "memory.current").write_text(f"{50 * GIB}\n")
+    (group / "memory.stat").write_text("inactive_file 0\n")
+    box.step(100)
+    (group / "memory.current").write_text(f"{63 * GIB}\n")
+    box.step(100)
+    assert box.events() == ["took flagship@spark-a down: 1.0 GiB are left of 64.0, the floor is 1.6"]
+
+
 def test_observing_only_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "read", lambda _nvml: gpu.Cards({}, True))
     box = Box(tmp_path, mode="observe")

@@ -214,6 +214,13 @@ def test_what_the_guard_keeps_down_stays_down_and_is_told_once(machine: Machine)
     assert [message.key for message in machine.sent] == [f"hold {UNIT}"]
 
 
+def test_holds_that_cannot_be_read_keep_nothing_down(machine: Machine) -> None:
+    (machine.root / "var/lib/floor").mkdir(parents=True)
+    (machine.root / "var/lib/floor/holds.json").write_text("{")
+    machine.active, machine.result = "failed", "signal"
+    assert machine.round() == "start: failed"
+
+
 def test_a_reason_that_no_start_mends_is_read_in_the_log(machine: Machine) -> None:
     machine.active, machine.restarts, machine.result = "activating", 2, "exit-code"
     machine.log = ["loading", "RuntimeError: CUDA error: GPU is lost", "bye"]
