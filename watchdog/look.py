@@ -81,7 +81,7 @@ def _box(root: Path) -> Box:
 
 
 def held(root: Path) -> dict[str, holds.Hold]:
-    """Return the holds by unit; none where their file is broken: `floor status` tells, and nothing stays down for it."""
+    """Return the holds by unit; none where their file is broken: `floor status` tells, nothing stays down for it."""
     try:
         return holds.read(root)
     except FloorError:
