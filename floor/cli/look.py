@@ -63,7 +63,8 @@ def verify(config: ConfigPath = DEFAULT, as_json: Json = False) -> None:
 
 def logs(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Backends, boxes, models, `proxy`, `pool` or `agent`.")
+        list[str] | None,
+        typer.Argument(help="Backends, boxes, models, `proxy`, `pool`, `agent`, `guard` or `watchdog`."),
     ] = None,
     config: ConfigPath = DEFAULT,
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="How many of the last lines.")] = 50,

@@ -15,6 +15,8 @@ SERVICES = {
     "floor-pool.service": "pool",
     "floor-agent.service": "agent",
     "floor-firewall.service": "firewall",
+    "floor-guard.service": "guard",
+    "floor-watchdog.timer": "watchdog",
 }
 
 

@@ -13,7 +13,9 @@ from .sample import Engine, Sample
 from .settings import GIB, Settings, floor_of
 
 WINDOW = 1.0  # seconds over which the fall is measured
-REACTION = 0.5  # seconds from a sample to freed memory; what will be through the floor by then is killed now
+REACTION = 0.1  # seconds from a sample until nothing more is taken; what will be through the floor by then goes now
+# Times the floor within which that counts: a cache is taken at once, in a tenth of a second, and most end above it.
+NEAR = 1.5
 SPAN = 0.2  # seconds that a fall must have been seen for: two readings may lie on both sides of one jump
 PRESSED = 20.0  # per cent of ten seconds in which nothing ran for want of memory, while less than keep_free is left
 LOW_FOR = 10.0  # seconds below keep_free after which it is said: a dip that recovers is none
@@ -60,13 +62,13 @@ def decide(watch: Watch, sample: Sample, settings: Settings) -> tuple[Watch, Dec
     floor = floor_of(settings, sample.total)
     watch = _remember(watch, sample, settings, floor)
     why = _why(watch, sample, settings, floor)
+    if why and _settling(watch, sample, floor):
+        return watch, Decision()
     if why:
         victim = choose(sample.engines)
-        if victim is not None and not _settling(watch, sample, floor):
+        if victim is not None:
             return replace(watch, killed=sample.at, readings=()), Decision(Action.KILL, victim.unit, why)
-        why = (
-            f"{why}; {'no engine of floor runs here' if victim is None else 'memory of the last one still comes back'}"
-        )
+        why += "; no engine of floor runs here"
     return _warn(watch, sample, settings, why)
 
 
@@ -132,7 +134,7 @@ def _why(watch: Watch, sample: Sample, settings: Settings, floor: int) -> str:
     rate = falls(watch)
     if available <= floor and (watch.armed or rate > 0):
         return f"{left}, the floor is {floor / GIB:.1f}"
-    if rate > 0 and available - rate * REACTION <= floor:
+    if rate > 0 and available <= floor * NEAR and available - rate * REACTION <= floor:
         return f"{left} and {rate / GIB:.1f} GiB go every second, the floor is {floor / GIB:.1f}"
     if sample.full is not None and sample.full >= PRESSED and available < settings.keep_free:
         return f"{left}, and everything waited for memory for {sample.full:.0f} % of the last 10 s"

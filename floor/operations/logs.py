@@ -14,7 +14,13 @@ from floor.errors import BoxError, UsageError
 from floor.operations.site import Site
 
 Say = Callable[[str], None]
-SERVICES = {"proxy": "floor-proxy.service", "pool": "floor-pool.service", "agent": "floor-agent.service"}
+SERVICES = {
+    "proxy": "floor-proxy.service",
+    "pool": "floor-pool.service",
+    "agent": "floor-agent.service",
+    "guard": "floor-guard.service",
+    "watchdog": "floor-watchdog.service",
+}
 HEARD = 0.5  # seconds after which Ctrl-C is heard at the latest
 
 

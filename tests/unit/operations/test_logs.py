@@ -10,6 +10,7 @@ from tests.simulated.situation import Situation
 
 COPY = "floor-copy-flagship.service"
 SERVICES = ["floor-proxy.service", "floor-pool.service", "floor-agent.service"]
+SERVICES += ["floor-guard.service", "floor-watchdog.service"]
 
 
 @pytest.mark.parametrize(
