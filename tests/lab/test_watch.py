@@ -94,7 +94,7 @@ def test_a_copy_that_hangs_is_started_again_by_its_box(floor: Floor) -> None:
     print(f"started again after {took:.0f} s (stated: {limit:.0f}), in the pool {back:.0f} s later")
     acts = [text for text in said(box, "watchdog") if text.startswith("flagship@boxb: restart: stands still")]
     assert len(acts) == 1
-    assert floor("watchdog").stdout.count("ok: generates") == 2
+    until("the next round finds it well", lambda: floor("watchdog").stdout.count("ok: generates") == 2, 120, 5)
 
 
 def test_a_foreign_unit_that_conflicts_is_named_and_not_fought(floor: Floor) -> None:
