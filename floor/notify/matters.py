@@ -8,6 +8,7 @@ from typing import Any
 from .decide import Matter
 
 LOST = 120.0  # seconds that a copy is out for a fault before anybody is told: most come back by themselves
+STOPPED = 300.0  # seconds; at a boot a unit is down until its turn comes, and who stops one may start it soon
 ABANDONED = 60.0  # seconds; whoever lost the connection may run the command again
 
 
@@ -41,7 +42,8 @@ def of_pools(report: Mapping[str, Any] | None) -> list[Matter]:
 def of_decisions(decisions: Sequence[tuple[str, str, str]]) -> list[Matter]:
     """Given (backend, reason, evidence) of what the watchdog could not put right by itself, return the matters."""
     return [
-        Matter(f"{backend} {reason}", f"{backend}: {reason}: {evidence}") for backend, reason, evidence in decisions
+        Matter(f"{backend} {reason}", f"{backend}: {reason}: {evidence}", STOPPED if reason == "stopped" else 0.0)
+        for backend, reason, evidence in decisions
     ]
 
 

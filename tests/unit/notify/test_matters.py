@@ -61,3 +61,8 @@ def test_a_box_without_a_pool_has_nothing_to_say_of_it() -> None:
 def test_an_empty_pool_is_told_at_once_and_a_lost_copy_when_it_lasts() -> None:
     report = {"pools": {"m": {"members": [], "backends": {"m@a": backend(False)}}}}
     assert [matter.after for matter in matters.of_pools(report)] == [0.0, matters.LOST]
+
+
+def test_what_somebody_stopped_is_told_when_it_stays_stopped() -> None:
+    found = matters.of_decisions([("m@a", "stopped", "somebody"), ("m@a", "given up", "why")])
+    assert [(matter.key, matter.after) for matter in found] == [("m@a stopped", matters.STOPPED), ("m@a given up", 0.0)]
