@@ -15,7 +15,7 @@ from floor.errors import FloorError
 from .sample import Engine, Sample
 from .settings import Copy, Settings
 
-EVERY = 10.0  # seconds between two looks at the engines: `systemctl show` costs ten milliseconds
+EVERY = 15.0  # seconds between two looks at the engines: docker's client costs forty milliseconds, systemctl ten
 EVERY_STARTING = 2.0
 
 
