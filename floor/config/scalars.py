@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable
 
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})", re.ASCII)
-_FLOAT = re.compile(r"[-+]?([0-9]{1,300}\.[0-9]{0,300}|\.[0-9]{1,300})([eE][-+][0-9]{1,3})?", re.ASCII)
+# YAML 1.1 knows a number that begins with a point, but none with a sign before the point.
+_FLOAT = re.compile(r"([-+]?[0-9]{1,300}\.[0-9]{0,300}|\.[0-9]{1,300})([eE][-+][0-9]{1,3})?", re.ASCII)
 _CONSTANTS = {
     **dict.fromkeys(("null", "Null", "NULL", "~"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),

@@ -39,6 +39,8 @@ REFUSED = {
     "1_0.5": '10.5, or "1_0.5" in quotes for the text',
     "1e3": '1000, or "1e3" in quotes for the text',
     "1.5e3": '1500.0, or "1.5e3" in quotes for the text',
+    "-.5": '-0.5, or "-.5" in quotes for the text',
+    "+.25": '0.25, or "+.25" in quotes for the text',
     "1e-7": '"1e-7" in quotes',
     "1e999": 'a smaller number, or "1e999" in quotes for the text',
     "9" * 70: "a smaller number, or quotes around it for the text",
