@@ -8,7 +8,7 @@ from pathlib import Path
 
 from floor.box import containers, files, holds, lease, paths, processes, strangers, systemctl, units
 from floor.box.command import Run, run
-from floor.box.foreign import starters
+from floor.box.foreign import later
 from floor.box.operation import Operation
 from floor.box.units import UnitFacts
 from floor.engines.ending import Ending, ending
@@ -25,16 +25,15 @@ _ALIVE = (*UP, "activating")
 
 @dataclass(frozen=True)
 class World:
-    """What is looked at through. `ask` asks engines, `clock` is monotonic,
-    `seek`
-    returns who mentions our units, `around` who would share a port or the memory and belongs to nobody."""
+    """What is looked at through. `ask` asks engines, `clock` is monotonic, `seek` returns who else could start or stop
+    our engines, `around` who would share a port or the memory and belongs to nobody."""
 
     root: Path
     clock: Callable[[], float]
     run: Run = run
     show: units.Run | None = None
     ask: Callable[..., Answers] = ask
-    seek: Callable[..., Mapping[str, object]] = starters.look
+    seek: Callable[..., Mapping[str, object]] = later.look
     around: Callable[[int], tuple[str, ...]] = lambda port: (*strangers.engines(), *strangers.holders(port))
 
 

@@ -96,13 +96,18 @@ class Round:
         now = self.world.clock()
         if before.sought is not None and now - before.sought < SOUGHT_EVERY:
             return before.foreign, before.sought
-        ours = [copy.unit for copy in self.settings.copies]
-        found = tuple(foreign.words(self.world.seek(ours, (), self.world.root, self.world.run), ours)) if ours else ()
+        found = tuple(self._seek()) if self.settings.copies else ()
         for text in found:
             if text not in before.foreign:
                 self.log(text)
                 self._event(text, {})
         return found, now
+
+    def _seek(self) -> list[str]:
+        copies = self.settings.copies
+        units, ports = [copy.unit for copy in copies], sorted({copy.port for copy in copies})
+        seen = self.world.seek(units, ports, self.world.root, self.world.run)
+        return foreign.words(seen, units, ports, sorted({copy.dialect for copy in copies}))
 
     def _tell(self, told: Told, decisions: Mapping[str, Decision], others: tuple[str, ...]) -> Told:
         """Send what is due. A message that could not be sent is said in the journal and tried with the next matter."""

@@ -9,23 +9,33 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from floor.box.foreign.meant import Aimed
+
 from .decide import Matter
 
 
-def words(found: Mapping[str, Any], ours: Sequence[str]) -> list[str]:
-    """Given what mentions engines on a box (units and lines of cron, as floor.box.foreign.starters tells) and the units
-    of our copies, return a line for each of those that mention or conflict with ours."""
-    names = {unit.removesuffix(".service") for unit in ours}
+def words(
+    found: Mapping[str, Any], units: Sequence[str], ports: Sequence[int] = (), dialects: Sequence[str] = ()
+) -> list[str]:
+    """Given what mentions engines on a box (as floor.box.foreign.later tells), and the units, ports and dialects of our
+    engines there, return a line for each that could start, stop or fight with ours, as a deployment would judge it."""
+    others = set(found.get("others", ()))
+    names = {unit.removesuffix(".service") for unit in units} | (set(found.get("taken", ())) - others)
+    aimed = Aimed(set(dialects), set(ports), names, others, found.get("rivals"))
     told = []
     for unit in found["units"]:
+        if unit["name"].removesuffix(".service") in others:
+            continue
         if unit["conflicts"]:
-            told.append(f"{unit['name']} (somebody else's) conflicts with {', '.join(unit['conflicts'])}")
-        elif hit := _mention(unit["mentions"], names):
-            told.append(f"{unit['name']} (somebody else's) mentions {hit['word']} in {hit['where']}: {hit['line']}")
+            told.append(
+                f"{unit['name']} (somebody else's) conflicts with {', '.join(unit['conflicts'])}: its start stops that"
+            )
+        elif hit := next(filter(aimed.meant, unit["mentions"]), None):
+            told.append(f"{unit['name']} (somebody else's) may start or stop engines: {aimed.evidence(hit)}")
     told += [
-        f"{line['path']}:{line['number']} (cron of {line['user']}) mentions {hit['word']}: {hit['line']}"
+        f"{line['path']}:{line['number']} (cron of {line['user']}) may start or stop engines: {aimed.evidence(hit)}"
         for line in found["cron"]
-        if (hit := _mention(line["mentions"], names))
+        if (hit := next(filter(aimed.meant, line["mentions"]), None))
     ]
     return told
 
@@ -33,7 +43,3 @@ def words(found: Mapping[str, Any], ours: Sequence[str]) -> list[str]:
 def matters(told: Sequence[str]) -> list[Matter]:
     """Given these lines, return what a person is told."""
     return [Matter(f"foreign {text.split()[0]}", text) for text in told]
-
-
-def _mention(mentions: Sequence[Mapping[str, str]], names: set[str]) -> Mapping[str, str] | None:
-    return next((hit for hit in mentions if hit["word"].removesuffix(".service") in names), None)

@@ -6,10 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from floor.box.foreign.meant import Aimed
 from floor.plan.aim import Aim
 from floor.plan.standing import Foreign, keeper
-
-SPEAKS = {"vllm": "vllm", "floor.sim": "vllm", "llama-server": "llamacpp", "llama.cpp": "llamacpp", "ollama": "ollama"}
 
 
 def ports(aim: Aim, box: str) -> list[int]:
@@ -24,16 +23,14 @@ def starters(
     engines that may stay, return what else stands in the way, and in words what only mentions an engine."""
     things: list[Foreign] = []
     notes: list[str] = []
-    names = {thing.name.removesuffix(".service") for thing in standing} - set(others)
     known = {thing.name for thing in standing}
-    speaks = {copy.resolved.engine for copy in aim.copies if copy.box == box}
-    strings = {str(port) for port in ports(aim, box)}
-
-    def meant(mention: Mapping[str, Any]) -> bool:
-        word = str(mention["word"])
-        engine = SPEAKS.get(word) in speaks and word not in others
-        return bool(mention["acts"]) and (word in strings | names or word.startswith("floor-copy-") or engine)
-
+    aimed = Aimed(
+        dialects={copy.resolved.engine for copy in aim.copies if copy.box == box},
+        ports=ports(aim, box),
+        names={thing.name.removesuffix(".service") for thing in standing} - set(others),
+        others=others,
+        rivals=told.get("rivals"),
+    )
     for unit in told["units"]:
         if unit["name"] in known or unit["name"].removesuffix(".service") in others:
             continue
@@ -44,25 +41,22 @@ def starters(
         if unit["conflicts"]:
             things.append(replace(thing, why=f"it conflicts with {', '.join(unit['conflicts'])}: its start stops that"))
         else:
-            _judge(things, notes, thing, [hit for hit in unit["mentions"] if meant(hit)], unit["mentions"])
+            _judge(things, notes, thing, aimed, unit["mentions"])
     for line in told["cron"]:
         place = f"{line['path']}:{line['number']}"
         shows = f"sed -n {line['number']}p {line['path']}"
         thing = Foreign(box, "cron", line["path"], key=line["digest"], what=f"cron's line {place}", shows=shows)
-        _judge(things, notes, thing, [hit for hit in line["mentions"] if meant(hit)], line["mentions"])
+        _judge(things, notes, thing, aimed, line["mentions"])
     return things, notes
 
 
 def _judge(
-    things: list[Foreign],
-    notes: list[str],
-    thing: Foreign,
-    meant: Sequence[Mapping[str, Any]],
-    every: Sequence[Mapping[str, Any]],
+    things: list[Foreign], notes: list[str], thing: Foreign, aimed: Aimed, mentions: Sequence[Mapping[str, Any]]
 ) -> None:
-    hit = (meant or every)[0]
-    evidence = f"{hit['where']} says `{hit['line']}`"
+    meant = [hit for hit in mentions if aimed.meant(hit)]
     if meant:
-        things.append(replace(thing, why=f"it may start or stop engines: {evidence}"))
-    else:
-        notes.append(f"{thing.box}: {thing.title} stays; it mentions {hit['word']}: {evidence}; see `{thing.shows}`")
+        things.append(replace(thing, why=f"it may start or stop engines: {aimed.evidence(meant[0])}"))
+    elif mentions:
+        hit = mentions[0]
+        said = aimed.evidence(hit)
+        notes.append(f"{thing.box}: {thing.title} stays; it mentions {hit['word']}: {said}; see `{thing.shows}`")

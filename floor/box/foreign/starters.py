@@ -11,6 +11,7 @@ from typing import Any
 from floor.box import paths
 from floor.box.command import Run, run
 from floor.box.foreign import hidden, known
+from floor.box.foreign.rivals import rivals
 
 PROPERTIES = (
     "Id,FragmentPath,UnitFileState,ActiveState,ExecStart,ExecStartPre,ExecStop,Environment,User,Conflicts,Triggers,"
@@ -32,11 +33,12 @@ def look(names: Iterable[str], ports: Iterable[int], root: Path = paths.ROOT, ru
     """Given names of units and containers that run engines, and the ports that floor wants, return what mentions them.
 
     {units: [{name, fragment, enabled, active, conflicts, argv, triggers, restart, mentions}], cron: [{path, number,
-    user, line, mentions}]}. `mentions` is a list of {word, where, line, acts}: the word, the file and line it
-    stands in, the line, and whether that does something to engines.
+    user, line, mentions}], rivals: {unit: [units of ours that it conflicts with]}}. `mentions` is a list of {word,
+    where, line, acts}: the word, the file and line it stands in, the line, and whether that does something to engines.
     """
-    seek = Seek(names, ports, root)
-    return {"units": units(seek, run), "cron": cron(seek)}
+    against = rivals(root)
+    seek = Seek([*names, *against], ports, root)
+    return {"units": units(seek, run), "cron": cron(seek), "rivals": against}
 
 
 class Seek:
@@ -46,7 +48,7 @@ class Seek:
         self.root = root
         plain = sorted({name.removesuffix(".service") for name in names}, key=len, reverse=True)
         self._words = [re.compile(rf"(?<![\w-]){re.escape(name)}(?!\w)") for name in plain]
-        self._words += [re.compile(r"\bfloor-copy-[\w.-]*"), known.WORDS]
+        self._words += [re.compile(r"\bfloor-(?:copy|group)-[\w.-]*"), known.WORDS]
         self._ports = [re.compile(rf"(?<![\d.])(?:[\w.\]]*:)?{port}(?!\d)") for port in sorted(set(ports))]
 
     def mentions(self, command: str, where: str) -> list[dict[str, Any]]:

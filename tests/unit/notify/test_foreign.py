@@ -12,11 +12,11 @@ RESTART = "systemctl restart floor-copy-flagship"
 OURS = ["floor-copy-flagship.service"]
 
 
-def hit(word: str) -> dict[str, str]:
-    return {"word": word, "where": "/opt/heal.sh:3", "line": f"systemctl restart {word}"}
+def hit(word: str, *, acts: bool = True) -> dict[str, Any]:
+    return {"word": word, "where": "/opt/heal.sh:3", "line": f"systemctl restart {word}", "acts": acts}
 
 
-def unit(name: str, conflicts: list[str], *mentions: dict[str, str]) -> dict[str, Any]:
+def unit(name: str, conflicts: list[str], *mentions: dict[str, Any]) -> dict[str, Any]:
     return {"name": name, "conflicts": conflicts, "mentions": list(mentions)}
 
 
@@ -25,16 +25,16 @@ def unit(name: str, conflicts: list[str], *mentions: dict[str, str]) -> dict[str
     [
         (
             unit("vllm-split.service", OURS),
-            ["vllm-split.service (somebody else's) conflicts with floor-copy-flagship.service"],
+            ["vllm-split.service (somebody else's) conflicts with floor-copy-flagship.service: its start stops that"],
         ),
         (
             unit("heal.timer", [], hit("llama-server"), hit("floor-copy-flagship")),
             [
-                f"heal.timer (somebody else's) mentions floor-copy-flagship in /opt/heal.sh:3: {RESTART}",
+                f"heal.timer (somebody else's) may start or stop engines: /opt/heal.sh:3 says `{RESTART}`",
             ],
         ),
         (unit("other.service", [], hit("llama-server")), []),  # an engine of their own
-        (unit("other.service", [], hit("floor-copy-gone")), []),  # not here
+        (unit("other.service", [], hit("floor-copy-flagship", acts=False)), []),  # only asks
     ],
 )
 def test_units(one: dict[str, Any], told: list[str]) -> None:
@@ -45,5 +45,5 @@ def test_units(one: dict[str, Any], told: list[str]) -> None:
 def test_cron() -> None:
     line = {"path": "/etc/crontab", "number": 7, "user": "root", "mentions": [hit("floor-copy-flagship.service")]}
     assert words({"units": [], "cron": [line]}, OURS) == [
-        f"/etc/crontab:7 (cron of root) mentions floor-copy-flagship.service: {RESTART}.service",
+        f"/etc/crontab:7 (cron of root) may start or stop engines: /opt/heal.sh:3 says `{RESTART}.service`",
     ]

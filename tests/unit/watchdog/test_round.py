@@ -260,12 +260,17 @@ def test_the_pool_of_a_proxy_box_is_told_of(machine: Machine) -> None:
 
 def test_a_foreign_watchdog_that_came_later_is_found_said_and_told_once(machine: Machine) -> None:
     machine.round()
-    hit = {"word": "floor-copy-flagship", "where": "/opt/heal.sh:3", "line": "systemctl restart floor-copy-flagship"}
+    hit = {
+        "word": "floor-copy-flagship",
+        "where": "/opt/heal.sh:3",
+        "line": "systemctl restart floor-copy-flagship",
+        "acts": True,
+    }
     machine.foreign = [{"name": "heal.timer", "conflicts": [], "mentions": [hit]}]
     for _ in range(25):
         machine.round()
     assert machine.sought == 2
-    text = f"heal.timer (somebody else's) mentions floor-copy-flagship in /opt/heal.sh:3: {hit['line']}"
+    text = f"heal.timer (somebody else's) may start or stop engines: /opt/heal.sh:3 says `{hit['line']}`"
     assert machine.events() == [text]
     assert [message.text for message in machine.sent] == [text]
 
