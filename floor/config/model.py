@@ -94,6 +94,22 @@ class Config(Part):
         group = f"{model}@{'+'.join(split.boxes)}"
         return [replace(self.resolve(model, split.part(box)), backend=group) for box in split.boxes]
 
+    def backends(self, model: str, mode: str) -> list[ResolvedCopy]:
+        """Given a model's name and a mode, return who answers for it then, a group by its head.
+
+        A model without `split` has its copies in both modes. So have servers that floor does not manage: a switch
+        leaves them as they are.
+        """
+        copies, parts = self.copies(model), self.parts(model)
+        if mode == "replicas" or not parts:
+            return copies
+        return [parts[0], *(copy for copy in copies if not copy.managed)]
+
+    @property
+    def splits(self) -> bool:
+        """Whether any model has a `split`: only then is there something to switch."""
+        return any(model.split is not None for model in self.models.values())
+
     def listen(self, model: str) -> int:
         """Given a model's name, return the proxy's port for it."""
         return self.models[model].listen or self.proxy.listen

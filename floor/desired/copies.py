@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -44,9 +45,9 @@ class _Made:
     stop: tuple[list[str], ...] = ()
 
 
-def copy(resolved: ResolvedCopy, ip: str, mode: str, health: Health) -> tuple[Unit, list[File]]:
-    """Given a managed copy, the address that it listens on, the mode and how copies are judged, return its unit and
-    its files. Raises ConfigError naming the copy where something of it cannot be written down."""
+def copy(resolved: ResolvedCopy, ip: str, modes: tuple[str, ...], health: Health) -> tuple[Unit, list[File]]:
+    """Given a managed copy, the address that it listens on, the modes in which it runs and how copies are judged,
+    return its unit and its files. Raises ConfigError naming the copy where something of it cannot be written down."""
     runtime = resolved.runtime
     if runtime is None:
         raise ConfigError([f"{resolved.backend}: there is no runtime; write how the engine is started"])
@@ -57,11 +58,17 @@ def copy(resolved: ResolvedCopy, ip: str, mode: str, health: Health) -> tuple[Un
         made = (
             _docker(resolved, runtime, ip, when) if runtime.kind == "docker" else _native(resolved, runtime, ip, when)
         )
-        text = _unit(resolved, runtime, made, when, mode)
+        text = _unit(resolved, runtime, made, when, modes)
     except ValueError as error:
         raise ConfigError([f"{resolved.backend}: {error}"]) from error
     files = [File(str(paths.UNITS / name), text), File(settings_path(resolved.model), settings(resolved, ip, health))]
-    return Unit(name, Kind.COPY, made.launch, resolved.backend), files
+    return Unit(name, Kind.COPY, made.launch, resolved.backend, modes=modes), files
+
+
+def condition(modes: Sequence[str]) -> list[str]:
+    """Given the modes in which a unit is to run, return the command that succeeds in these."""
+    words = [word for mode in modes for word in ("-e", mode)] if len(modes) > 1 else list(modes)
+    return [GREP, "-qx", *words, str(paths.MODE)]
 
 
 def unit_name(model: str) -> str:
@@ -140,7 +147,7 @@ def _docker(resolved: ResolvedCopy, runtime: Runtime, ip: str, when: Times) -> _
     return _Made(launch, before, tidy=(docker.remove(name),), stop=(docker.stop(name, when.docker_stop),))
 
 
-def _unit(resolved: ResolvedCopy, runtime: Runtime, made: _Made, when: Times, mode: str) -> str:
+def _unit(resolved: ResolvedCopy, runtime: Runtime, made: _Made, when: Times, modes: tuple[str, ...]) -> str:
     in_docker = runtime.kind == "docker"
     name, settings_file = unit_name(resolved.model), settings_path(resolved.model)
     within = math.ceil(resolved.request_time)
@@ -156,7 +163,7 @@ def _unit(resolved: ResolvedCopy, runtime: Runtime, made: _Made, when: Times, mo
         restart=RESTART_SECONDS,
         firewall=firewall.UNIT,
         ensure=firewall.ENSURE,
-        condition=[GREP, "-qx", mode, str(paths.MODE)],
+        condition=condition(modes),
         before=made.before,
         tidy=made.tidy,
         launch=made.launch,

@@ -15,6 +15,7 @@ from floor.plan.retire import in_the_way, plan_retirements, retired
 from floor.plan.services import plan_leftovers, plan_services
 from floor.plan.serving import Serving
 from floor.plan.steps import Plan, Stage, Step, stage
+from floor.plan.switch import plan_leaving, plan_mode, plan_sleeping
 from floor.plan.takeover import adopted, plan_starters
 
 
@@ -22,9 +23,9 @@ def plan_deploy(aim: Aim, config_text: str) -> Plan:
     """Given the aim and the text of floor.yaml, return what is left to do; empty when nothing is.
 
     The order: boxes that do not answer kept out, keys that everybody shares, the firewall (wide enough for old and new
-    proxies), services (pools know old and new backends), copies one by one, what is no longer wanted, the firewall as
-    it shall be, and the file. Copies that cannot start beside one that is to go wait until it has gone. A pool gets
-    just the new backends as soon as no copy has to be changed any more.
+    proxies), services (pools know old and new backends), what runs in the other mode alone, copies one by one, what is
+    no longer wanted, the firewall as it shall be, and the file. Copies that cannot start beside one that is to go wait
+    until it has gone. A pool gets just the new backends as soon as no copy has to be changed any more.
     """
     serving, hindered = Serving(aim), in_the_way(aim)
     leaving = {copy.model for copy in retired(aim)}
@@ -36,6 +37,9 @@ def plan_deploy(aim: Aim, config_text: str) -> Plan:
         *plan_starters(aim),
         *plan_guard(aim),
         *plan_services(aim, serving),
+        *plan_sleeping(aim),
+        *plan_leaving(aim, serving),
+        *plan_mode(aim),
         *_adopt(aim, serving),
         *plan_copies(aim, serving, leaving, free),
         *plan_retirements(aim, serving, first),

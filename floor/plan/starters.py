@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from floor.plan.aim import Aim
+from floor.plan.difference import ENGINE_PREFIXES
 from floor.plan.standing import Foreign, keeper
 
 SPEAKS = {"vllm": "vllm", "floor.sim": "vllm", "llama-server": "llamacpp", "llama.cpp": "llamacpp", "ollama": "ollama"}
@@ -14,7 +15,7 @@ SPEAKS = {"vllm": "vllm", "floor.sim": "vllm", "llama-server": "llamacpp", "llam
 
 def ports(aim: Aim, box: str) -> list[int]:
     """The ports of the engines that floor wants on a box."""
-    return sorted({copy.resolved.port for copy in aim.copies if copy.box == box})
+    return sorted({part.resolved.port for copy in (*aim.copies, *aim.sleeping) if (part := copy.on(box))})
 
 
 def starters(
@@ -26,13 +27,13 @@ def starters(
     notes: list[str] = []
     names = {thing.name.removesuffix(".service") for thing in standing} - set(others)
     known = {thing.name for thing in standing}
-    speaks = {copy.resolved.engine for copy in aim.copies if copy.box == box}
+    speaks = {copy.resolved.engine for copy in aim.copies if copy.on(box)}
     strings = {str(port) for port in ports(aim, box)}
 
     def meant(mention: Mapping[str, Any]) -> bool:
         word = str(mention["word"])
         engine = SPEAKS.get(word) in speaks and word not in others
-        return bool(mention["acts"]) and (word in strings | names or word.startswith("floor-copy-") or engine)
+        return bool(mention["acts"]) and (word in strings | names or word.startswith(ENGINE_PREFIXES) or engine)
 
     for unit in told["units"]:
         if unit["name"] in known or unit["name"].removesuffix(".service") in others:
