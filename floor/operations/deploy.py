@@ -11,6 +11,7 @@ from floor.config.load import parse
 from floor.desired.build import demand
 from floor.errors import BoxError, ConfigError, RefusedError
 from floor.operations import checks
+from floor.operations.agreement import disagreements, starting
 from floor.operations.change import Change
 from floor.operations.foreign import Meeting
 from floor.operations.launch import launch_refusals
@@ -115,7 +116,9 @@ def deployment(
             if seen.facts.get("nginx"):  # where it is missing, that has been named already
                 found += nginx_refusals(site, aim.wanted[seen.box])
         found += launch_refusals(site, aim) + ([] if force else key_problems(aim))
-        return found or trials(site, aim, planner(aim), say, progress, force=force)
+        plan = planner(aim)
+        found = found or disagreements(site, aim, starting(aim.config, plan), say, progress, force=force)
+        return found or trials(site, aim, plan, say, progress, force=force)
 
     return Change(verb, site, mode, planner, say, progress, None, force, problems, also=met.into)
 
