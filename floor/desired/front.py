@@ -76,7 +76,7 @@ def fronts(config: Config, boxes: Mapping[str, BoxFacts]) -> list[Front]:
 
     Copies whose box has no known address are left out: one name that does not resolve keeps nginx from starting.
     """
-    return [_front(config, model, boxes) for model in config.models if _backends(config, model)]
+    return [_front(config, model, boxes) for model in config.models if config.backends(model, None)]
 
 
 def upstream(model: str) -> str:
@@ -85,7 +85,7 @@ def upstream(model: str) -> str:
 
 
 def _front(config: Config, model: str, boxes: Mapping[str, BoxFacts]) -> Front:
-    copies = _backends(config, model)
+    copies = config.backends(model, None)
     common = _common([_headers(config, copy) for copy in copies])
     modes = {copy.backend: tuple(mode for mode in MODES if copy in config.backends(model, mode)) for copy in copies}
     parts = tuple(config.parts(model))
@@ -102,11 +102,6 @@ def _front(config: Config, model: str, boxes: Mapping[str, BoxFacts]) -> Front:
     return Front(
         model, upstream(model), config.listen(model), config.models[model].request_time, common, tuple(backends)
     )
-
-
-def _backends(config: Config, model: str) -> list[ResolvedCopy]:
-    """Whoever answers for a model in any mode: copies first, then its group."""
-    return [*config.copies(model), *config.parts(model)[:1]]
 
 
 def _headers(config: Config, copy: ResolvedCopy) -> Headers:

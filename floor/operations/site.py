@@ -89,6 +89,14 @@ class Site:
         unasked = {box: f"{box}: takes no part" for box in self.boxes if box not in asked_for}
         return Aim(config, wanted, seen, {**absent, **late, **unasked}, addresses, facts=facts)
 
+    def mode(self) -> str:
+        """The mode that the boxes are in, by the first one that tells; replicas where none does, or none is split."""
+        if not self.loaded.config.splits:
+            return DEFAULT_MODE
+        answers = self.each(self.boxes, lambda _box, transport: transport.call("observe", {}))
+        told = (answer.get("mode") for answer in answers.values() if not isinstance(answer, BoxError))
+        return next((str(mode) for mode in told if mode in MODES), DEFAULT_MODE)
+
     def _ask(
         self, boxes: Iterable[str], asked: Mapping[str, Mapping[str, Any]], patience: float
     ) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:

@@ -10,12 +10,12 @@ from floor.plan.difference import belongs_to
 from floor.plan.firewalls import firewall_notes
 from floor.plan.guard import plan_guard, plan_narrowing
 from floor.plan.keys import key_notes, plan_forgotten_clients, plan_keys, plan_promotion, plan_settled
+from floor.plan.modes import plan_leaving, plan_mode, plan_sleeping
 from floor.plan.pools import forgotten
 from floor.plan.retire import in_the_way, plan_retirements, retired
 from floor.plan.services import plan_leftovers, plan_services
 from floor.plan.serving import Serving
 from floor.plan.steps import Plan, Stage, Step, stage
-from floor.plan.switch import plan_leaving, plan_mode, plan_sleeping
 from floor.plan.takeover import adopted, plan_starters
 
 

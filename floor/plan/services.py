@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from floor.box import paths
 from floor.desired.state import Kind, Unit
-from floor.plan import difference, guard, lanes, switch, takeover, tls
+from floor.plan import difference, guard, lanes, modes, takeover, tls
 from floor.plan.aim import Aim
 from floor.plan.files import file_steps, is_unit, reload_units
 from floor.plan.pools import Between, between
@@ -33,7 +33,7 @@ def plan_services(aim: Aim, serving: Serving) -> list[Stage]:
     although it is the last one that serves its model makes the stage an outage.
     """
     leaving = {copy.backend for copy in retired(aim) if aim.seen[copy.box].unit(copy.unit).running}
-    leaving |= switch.staying(aim)
+    leaving |= modes.staying(aim)
     moving = set(aim.replaced)
     boxes = [box for box in aim.wanted if box in aim.seen]
     proxies = [seen.box for seen in aim.proxies]
@@ -139,7 +139,7 @@ def _files(aim: Aim, box: str, pool: Between | None) -> list[difference.FileDiff
     """The box's files that are not as wanted; of the pools' settings those that hold just then."""
     found = aim.differing(box, None)
     found = [each for each in found if each.wanted is None or not guard.own(each.path)]
-    if switch.in_other(aim, aim.seen[box]):  # that has its own stage, once nothing of the other mode runs
+    if modes.in_other(aim, aim.seen[box]):  # that has its own stage, once nothing of the other mode runs
         found = [each for each in found if each.path != str(paths.MODE)]
     file = aim.wanted[box].file(str(paths.POOL_SETTINGS))
     if pool is None or file is None:

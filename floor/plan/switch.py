@@ -1,76 +1,82 @@
-"""Two modes on the same boxes: what runs in the other one goes, everywhere, before the boxes are in this one."""
+"""From one mode to the other: the order in which a switch changes things, and what keeps it from beginning."""
 
 from __future__ import annotations
 
-from floor.box import paths
-from floor.plan import difference, lanes
-from floor.plan.aim import Aim, Wanted
-from floor.plan.copies import part_files
-from floor.plan.files import file_steps
-from floor.plan.seen import Seen
+from floor.config.model import ResolvedCopy
+from floor.plan import holders
+from floor.plan.absent import plan_absent
+from floor.plan.aim import Aim
+from floor.plan.copies import plan_copies
+from floor.plan.guard import plan_guard
+from floor.plan.modes import plan_leaving, plan_mode, plan_sleeping
+from floor.plan.services import plan_services
 from floor.plan.serving import Serving
-from floor.plan.steps import Stage, Step, stage
+from floor.plan.steps import Plan
 
 
-def switching(aim: Aim) -> list[str]:
-    """Given the aim, return the boxes that are in the other mode than the one that is wanted."""
-    return [box for box, seen in aim.seen.items() if in_other(aim, seen)]
+def plan_switch(aim: Aim) -> Plan:
+    """Given the aim in the mode to come, return what is left of the switch; empty when nothing is.
+
+    The order: boxes that do not answer kept out, the firewall, services (pools know the backends of both modes), what
+    runs in the other mode alone goes on every box, every box gets the mode, and what runs in it starts. Copies of
+    models that are not split are not looked at.
+    """
+    serving = Serving(aim)
+    among = [copy.backend for copy in aim.copies if copy.model in switched(aim)]
+    stages = [
+        *plan_absent(aim, serving),
+        *plan_guard(aim),
+        *plan_services(aim, serving),
+        *plan_sleeping(aim),
+        *plan_leaving(aim, serving),
+        *plan_mode(aim),
+        *plan_copies(aim, serving, among=among),
+    ]
+    return Plan(tuple(stages), tuple(_notes(aim)) if any(stages) else ())
 
 
-def in_other(aim: Aim, seen: Seen) -> bool:
-    """Whether a box is in another mode than is wanted. One without a mode has run nothing yet."""
-    file = aim.wanted[seen.box].file(str(paths.MODE))
-    return file is not None and seen.mode not in (None, aim.mode)
+def switched(aim: Aim) -> list[str]:
+    """Given the aim, return the models that a switch is about."""
+    return [name for name, model in aim.config.models.items() if model.split is not None]
 
 
-def plan_sleeping(aim: Aim) -> list[Stage]:
-    """Given the aim, return the stage that puts in place what runs in the other mode alone: it lies there, enabled, and
-    its condition keeps it from running."""
-    by_box: dict[str, list[Step]] = {}
-    for copy in aim.sleeping:
-        if not remains(aim, copy):
-            steps, _ = part_files(aim, copy)
-            steps += [step for part in copy.parts for step in lanes.enable(aim, part)]
-            for step in steps:
-                by_box.setdefault(step.box, []).append(step)
-    return stage("put the other mode in place", *by_box.values())
+def accepted(aim: Aim) -> frozenset[str]:
+    """Given the aim, return the models that may be away for a while: they come back in the mode to come."""
+    return frozenset(model for model in switched(aim) if aim.config.backends(model, aim.mode))
 
 
-def plan_leaving(aim: Aim, serving: Serving) -> list[Stage]:
-    """Given the aim, return the stage that takes what runs and is of the other mode out of the pools and stops it, on
-    every box: drained, finished, and no process left."""
-    going = [copy for copy in aim.sleeping if remains(aim, copy)]
-    names = {copy.backend for copy in going}
-    models = dict.fromkeys(copy.model for copy in going)
-    last = {model: serving.only(model, names) for model in models}
-    why = f"it does not run in mode {aim.mode}"
-    found = [[*lanes.take_out(aim, copy, why, last=last[copy.model]), *lanes.bring_down(copy, why)] for copy in going]
-    outage = tuple(model for model in models if last[model] and serving.anyone(model))
-    for model in models:
-        serving.leaves(model, names)
-    return stage(f"stop what does not run in mode {aim.mode}", *found, outage=outage)
+def obstacles(aim: Aim) -> list[str]:
+    """Given the aim, return a line for each box that does not answer and that the switch cannot do without.
+
+    A group cannot start without all of its boxes, and a copy on a box that is out of reach would go on serving. A
+    group, though, is gone with the first of its boxes, and the others may begin with their copies.
+    """
+    if aim.mode == "replicas":
+        return []
+    found: dict[str, str] = {}
+    for model in switched(aim):
+        for part in _away(aim, aim.config.parts(model)):
+            found.setdefault(part.box, f"{part.backend} cannot start without it")
+        for copy in _away(aim, aim.config.copies(model)):
+            found.setdefault(copy.box, f"{copy.backend} would go on serving there")
+    return [f"{aim.absent[box]}: {why}" for box, why in found.items()]
 
 
-def plan_mode(aim: Aim) -> list[Stage]:
-    """Given the aim, return the stage that puts every box into the mode: nothing of the other one runs by then."""
-    found = []
-    for box in switching(aim):
-        file = aim.wanted[box].file(str(paths.MODE))
-        wanted = difference.FileDifference(str(paths.MODE), file, f"says {aim.seen[box].mode}")
-        found.append(file_steps(box, [wanted]))
-    return stage(f"mode {aim.mode}", *found)
+def _away(aim: Aim, copies: list[ResolvedCopy]) -> list[ResolvedCopy]:
+    return [copy for copy in copies if copy.managed and copy.box in aim.absent]
 
 
-def staying(aim: Aim) -> set[str]:
-    """Given the aim, return the backends of the other mode that the pools are still to know: those that run, and until
-    all that answers in this mode is up those that they know already."""
-    return {copy.backend for copy in aim.sleeping if remains(aim, copy) or not _up(aim, copy.model)}
-
-
-def remains(aim: Aim, copy: Wanted) -> bool:
-    """Whether a unit of it runs, or has left a process."""
-    return any(unit.running or unit.left for unit in aim.units(copy))
-
-
-def _up(aim: Aim, model: str) -> bool:
-    return all(aim.active(copy) for copy in aim.copies if copy.model == model)
+def _notes(aim: Aim) -> list[str]:
+    notes = [f"left as it is: {why}" for why in aim.absent.values()]
+    for name, model in aim.config.models.items():
+        if model.split is None:
+            notes.append(f"{name} runs in both modes: nothing of it is touched")
+        elif not aim.config.backends(name, aim.mode):
+            notes.append(f"nobody answers for {name} in mode {aim.mode}: floor.yaml has no replicas of it")
+    for seen in aim.proxies:
+        for copy in (copy for copy in aim.copies if copy.model in switched(aim)):
+            notes += [
+                f"{copy.backend} stays out of {seen.box}'s pool: drained by {person} (floor undrain {copy.backend})"
+                for person in holders.people(seen.drained(copy.backend))
+            ]
+    return notes
