@@ -47,8 +47,9 @@ def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] = os.envi
 def _wait(options: argparse.Namespace, pid: str) -> None:
     """Wait until the copy is out of every pool and its engine is idle, as long as there is an engine."""
     # Imported late: who need not wait, does not pay for it.
-    from floor.agent.leave_ask import Engine, Proxies, either, load
+    from floor.agent.leave_ask import Engine, Proxies, load
     from floor.agent.leave_decide import holding, idle
+    from floor.box.status_ask import either
 
     settings = Document.load(options.settings)
     backend = settings.text("backend")

@@ -8,58 +8,15 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
 from typing import Any
-from urllib.parse import urlsplit
 
 from floor.agent.leave_decide import Proxy, gone
+from floor.box.status_ask import Get, get
 from floor.healthcheck.dialects import find
 
-ASK_TIMEOUT = 2.0  # seconds for one answer; it takes milliseconds
 POLL = 0.25  # seconds between two questions to the same
-_MOST = 2 * 1024 * 1024  # bytes of an answer
-
-Get = Callable[[str, str | None], bytes]
-
-
-class StrangerError(OSError):
-    """The key is not taken there."""
-
-
-def get(url: str, key: str | None) -> bytes:
-    """Return the body of a GET. Raise OSError where there is no proper answer with status 200."""
-    parts = urlsplit(url)
-    way = HTTPConnection(parts.hostname or "", parts.port or 80, timeout=ASK_TIMEOUT)
-    try:
-        way.request("GET", parts.path or "/", headers={"Authorization": f"Bearer {key}"} if key else {})
-        answer = way.getresponse()
-        body = answer.read(_MOST)
-    except HTTPException as error:
-        raise OSError(f"{url}: {error!r}") from error
-    finally:
-        way.close()
-    if answer.status in (401, 403):
-        raise StrangerError(f"{url}: answers {answer.status}")
-    if answer.status != 200:
-        raise OSError(f"{url}: answers {answer.status}")
-    return body
-
-
-def either(following: Mapping[str, str], get: Get = get) -> Get:
-    """Given the key that follows each one, return what asks as `get` does, and again with that where one is not taken:
-    while a key is being replaced some processes know the present one, some the next."""
-
-    def ask(url: str, key: str | None) -> bytes:
-        try:
-            return get(url, key)
-        except StrangerError:
-            if key is None or key not in following:
-                raise
-            return get(url, following[key])
-
-    return ask
 
 
 @dataclass(frozen=True)

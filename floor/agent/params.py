@@ -69,6 +69,13 @@ class Params:
             raise self._fail(name, "true or false")
         return value
 
+    def ports(self, name: str) -> list[int]:
+        value = self.values.get(name)
+        good = isinstance(value, list) and all(type(one) is int and 0 < one < 65536 for one in value)
+        if not good:
+            raise self._fail(name, "a list of ports")
+        return list(value or [])
+
     def maybe_whole(self, name: str) -> int | None:
         return None if self.values.get(name) is None else self.whole(name)
 

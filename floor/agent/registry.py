@@ -16,6 +16,7 @@ CALLS = {
     "drain": ("add", "remove"),
     "engine": ("check", "idle"),
     "events": ("append", "read"),
+    "fabric": ("look", "meet"),
     "fetch": ("look", "read", "list", "start", "stop", "drop"),
     "files": ("put", "remove"),
     "foreign": ("look", "disable", "stop", "kill"),

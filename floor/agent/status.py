@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from floor.agent.status_facts import Facts
+from floor.agent.status_facts import Facts, Part
 from floor.agent.status_http import Port
 from floor.box import paths
 from floor.box.document import Document
@@ -28,12 +28,14 @@ ALIVE_EVERY = 5.0  # seconds between two signs of life to systemd, unless it ask
 
 @dataclass(frozen=True)
 class Settings:
-    """Where to listen, which keys open it (two while the key is being replaced), and the units that are told of."""
+    """Where to listen (the box's own address first), which keys open it (two while the key is being replaced), the
+    units that are told of, and the parts of groups among them."""
 
-    listen: str
+    listen: tuple[str, ...]
     port: int
     keys: tuple[str, ...]
     units: tuple[str, ...]
+    groups: tuple[Part, ...] = ()
 
 
 def load(root: Path = paths.ROOT) -> Settings:
@@ -42,7 +44,15 @@ def load(root: Path = paths.ROOT) -> Settings:
     place = paths.under(root, document.path("key_file"))
     following = place.with_suffix(".next")
     keys = tuple(_key(one) for one in (place, following) if one == place or one.exists())
-    return Settings(document.text("listen"), document.port("port"), keys, document.texts("units"))
+    fabric = (document.text("fabric"),) if document.has("fabric") else ()
+    groups = document.list("groups") if document.has("groups") else []
+    return Settings(
+        listen=(document.text("listen"), *fabric),
+        port=document.port("port"),
+        keys=keys,
+        units=document.texts("units"),
+        groups=tuple(Part(one.text("model"), one.text("part"), one.text("unit")) for one in groups),
+    )
 
 
 def _key(place: Path) -> str:
@@ -62,29 +72,30 @@ async def serve(settings: Settings, root: Path, notifier: Notifier) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     # Ready before it listens: a box's start must not wait for its network.
-    notifier.ready(f"waiting for {settings.listen}")
-    port = Port(settings.keys, Facts(settings.units, root, time.monotonic))
-    server = asyncio.create_task(_listen(settings, port, notifier))
-    while not stop.is_set() and not server.done():
+    notifier.ready(f"waiting for {settings.listen[0]}")
+    units = dict.fromkeys([*settings.units, *(one.unit for one in settings.groups)])
+    port = Port(settings.keys, Facts(tuple(units), root, time.monotonic, groups=settings.groups))
+    servers = [asyncio.create_task(_listen(address, settings.port, port, notifier)) for address in settings.listen]
+    while not stop.is_set() and not any(server.done() for server in servers):
         notifier.alive()
         await _sleep(stop, min(ALIVE_EVERY, notifier.watchdog_every or ALIVE_EVERY))
     notifier.stopping()
-    if server.done():
-        server.result()
-    server.cancel()
-    await asyncio.gather(server, return_exceptions=True)
+    for server in servers:
+        if server.done():
+            server.result()
+        server.cancel()
+    await asyncio.gather(*servers, return_exceptions=True)
 
 
-async def _listen(settings: Settings, port: Port, notifier: Notifier) -> None:
+async def _listen(address: str, number: int, port: Port, notifier: Notifier) -> None:
+    """Answer on one address. Each waits for itself: a fabric that is down takes nothing from the box's own address."""
     said = ""
     while True:
         try:
-            server = await asyncio.start_server(
-                port.answer, settings.listen, settings.port, limit=port.head_limit, reuse_address=True
-            )
+            server = await asyncio.start_server(port.answer, address, number, limit=port.head_limit, reuse_address=True)
         except OSError as error:
             why = os.strerror(error.errno) if error.errno else error  # asyncio's own words repeat the address
-            words = f"{settings.listen}:{settings.port}: cannot listen yet ({why}); trying again"
+            words = f"{address}:{number}: cannot listen yet ({why}); trying again"
             if words != said:
                 _log(f"floor-agent: {words}")
             said = words
@@ -92,8 +103,8 @@ async def _listen(settings: Settings, port: Port, notifier: Notifier) -> None:
         else:
             break
     if said:
-        _log(f"floor-agent: {settings.listen}:{settings.port}: listening")
-    notifier.alive(f"listening on {settings.listen}:{settings.port}")
+        _log(f"floor-agent: {address}:{number}: listening")
+    notifier.alive(f"listening on {address}:{number}")
     async with server:
         await server.serve_forever()
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from floor.box import drains, leaving, paths, units
+from floor.box import drains, leaving, parts, paths, units
 from floor.box.observe import document
 from floor.box.operation import Operation, now
 from floor.errors import FloorError
@@ -28,8 +29,17 @@ def stopping() -> bool:
     return units.run_show(asked, units.SHOW_TIMEOUT).strip() == "stopping"
 
 
+@dataclass(frozen=True)
+class Part:
+    """A part of a group that is told of: its model, whether it is the head or a worker, and its unit."""
+
+    model: str
+    part: str
+    unit: str
+
+
 class Facts:
-    """Given the units to tell of, the root of all paths and a monotonic clock, gather and keep the facts."""
+    """Given the units and parts to tell of, the root of all paths and a monotonic clock, gather and keep the facts."""
 
     def __init__(
         self,
@@ -38,7 +48,9 @@ class Facts:
         clock: Callable[[], float],
         show: Show = units.show,
         stopping: Callable[[], bool] = stopping,
+        groups: Sequence[Part] = (),
     ) -> None:
+        self._groups = tuple(groups)
         self._names, self._root, self._clock, self._show, self._stopping = tuple(names), root, clock, show, stopping
         self._gathering = asyncio.Lock()
         self._asked = self._at = float("-inf")
@@ -75,6 +87,7 @@ class Facts:
             "stopping": self._going,
             "units": {name: one.as_json() for name, one in self._units.items()},
             "leaving": self._leaving(),
+            "groups": self._parts(),
             "problems": problems,
         }
         for what, read in {"drains": self._drains, "operation": self._operation, "pool": self._pool}.items():
@@ -91,6 +104,13 @@ class Facts:
         there = {name: one for name, one in self._units.items() if one.active not in ("inactive", "failed")}
         return {
             name: mark.at for name, mark in marks.items() if name in there and there[name].invocation == mark.invocation
+        }
+
+    def _parts(self) -> dict[str, Any]:
+        """How far each part of a group on this box is, by model."""
+        return {
+            one.model: parts.told(one.part, self._units[one.unit], parts.get(one.model, self._root)).as_json()
+            for one in self._groups
         }
 
     def _drains(self) -> dict[str, Any]:

@@ -34,6 +34,10 @@ class Notifier:
         """Give the watchdog its sign of life; only the loop that does the work may call this."""
         self._send("WATCHDOG=1", status)
 
+    def extend(self, seconds: float) -> None:
+        """Ask for so many seconds more, from now on, before a start that waits counts as one that hangs."""
+        self._send(f"EXTEND_TIMEOUT_USEC={round(seconds * 1e6)}", "")
+
     def stopping(self) -> None:
         """Say that the service ends because it was told to."""
         self._send("STOPPING=1", "")

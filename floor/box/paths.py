@@ -13,8 +13,10 @@ MODE = ETC / "mode"
 NGINX = ETC / "nginx"
 NGINX_CONF = NGINX / "nginx.conf"
 ENGINES = ETC / "engines"
+GROUPS = ETC / "groups"
 POOL_SETTINGS = ETC / "pool.json"
 AGENT_SETTINGS = ETC / "agent.json"
+GROUP_SETTINGS = ETC / "group.json"  # of the service that watches over the parts of groups, and of their gates
 LEAVE_SETTINGS = ETC / "leave.json"
 FIREWALL = ETC / "firewall.nft"
 
@@ -39,6 +41,7 @@ EMPTY_SOCKET = RUN / "nginx" / "empty.sock"
 POOL_STATE = RUN / "pool" / "state.json"
 LEAVING = RUN / "leaving"  # a mark for each copy that finishes what it has before it is stopped
 DRAINED = RUN / "drained"  # and for each that floor itself stops, which has finished already
+PARTS = RUN / "parts"  # a mark of each part of a group: the start that it is of, and what that has joined
 
 LIB = Path("/var/lib/floor")
 OPERATION = LIB / "operation.json"

@@ -28,12 +28,13 @@ def show(names: Sequence[str], run: Run = run) -> dict[str, units.UnitFacts]:
     return units.show(names, ask)
 
 
-WARMER = "floor-warm: "  # the wait beside the engine, which tells that it waits or that the engine ended, never why
+# The waits before and beside the engine, which tell that they wait or that the engine ended, never why.
+WAITERS = ("floor-warm: ", "floor-gate: ")
 LINES = 30  # among so many of the last lines is one of the engine's, however often the wait beside it speaks
 
 
 def last_line(unit: str, run: Run = run) -> str:
-    """Given the unit of a copy, return the last line that its engine logged, empty where there is none.
+    """Given the unit of an engine, return the last line that the engine logged, empty where there is none.
 
     What systemd itself logs of the unit (`Failed to start …`) is left out, and what the warm-up says of the backend.
     """
@@ -46,6 +47,6 @@ def last_lines(unit: str, lines: int = LINES, invocation: str = "", run: Run = r
     argv = ["journalctl", f"_SYSTEMD_UNIT={unit}", *of, f"--lines={lines}", "--output=cat", "--no-pager", "--quiet"]
     result = run(argv)
     found = [line.strip() for line in result.out.splitlines()] if result.ok else []
-    model = unit.removeprefix("floor-copy-").removesuffix(".service")
-    beside = (WARMER, f"{model}@")
+    model = unit.removeprefix("floor-copy-").removeprefix("floor-group-").removesuffix(".service")
+    beside = (*WAITERS, f"{model}@")
     return [line for line in found if line and not line.startswith(beside)]

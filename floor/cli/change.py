@@ -1,9 +1,9 @@
-"""`floor deploy`, `floor restart` and `floor reboot`."""
+"""`floor deploy`, `floor switch`, `floor restart` and `floor reboot`."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,7 +18,9 @@ FAILED, PENDING = 1, 3
 
 def deploy(
     config: ConfigPath = DEFAULT,
-    mode: Annotated[str | None, typer.Option(help="replicas: a copy on each box.", show_default="as it is")] = None,
+    mode: Annotated[
+        str | None, typer.Option(help="replicas or split, on boxes that have none yet.", show_default="as it is")
+    ] = None,
     dry_run: DryRun = False,
     as_json: Json = False,
     force: Force = False,
@@ -56,6 +58,52 @@ def deploy(
     finally:
         screen.clear()
     finish(outcome, dry_run=dry_run, as_json=as_json)
+
+
+def switch(
+    mode: Annotated[
+        str | None,
+        typer.Argument(help="split: one model over its boxes. replicas: a copy on each.", show_default=False),
+    ] = None,
+    config: ConfigPath = DEFAULT,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+    force: Force = False,
+    abort: Annotated[bool, typer.Option("--abort", help="Go back to the mode before a switch that was left.")] = False,
+) -> None:
+    """Switch every model that has `split` between a copy on each box and one group over them; no word: say the mode.
+
+    Nobody answers for such a model until it is warm again: steps and time are told first. Run again it goes on.
+    """
+    from floor.errors import UsageError
+    from floor.operations import switch as run
+
+    if abort and mode:
+        raise UsageError("--abort: goes back to the mode before; leave the mode out")
+    site, screen = open_site(config), Screen(beside=as_json)
+    if not (mode or abort):
+        _show_modes(run.modes(site), as_json=as_json)
+        return
+    try:
+        if mode:
+            outcome = run.switch(site, mode, screen.say, screen.progress, dry_run=dry_run, force=force)
+        else:
+            outcome = run.switch_back(site, screen.say, screen.progress, dry_run=dry_run, force=force)
+    finally:
+        screen.clear()
+    finish(outcome, dry_run=dry_run, as_json=as_json)
+
+
+def _show_modes(found: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        say(json.dumps(found, indent=1))
+        return
+    for box, mode in found["boxes"].items():
+        say(f"{box}: {mode or 'no mode: no engine of floor is there'}")
+    for why in found["absent"].values():
+        say(why)
+    if found["unfinished"]:
+        say(f"a switch was left unfinished: {found['unfinished']}")
 
 
 def restart(

@@ -83,7 +83,7 @@ def schema() -> None:
 def render(
     out: Annotated[Path, typer.Option("--out", help="Folder to write to; a folder per box in it.")],
     config: ConfigPath = DEFAULT,
-    mode: Annotated[str, typer.Option(help="replicas.")] = "replicas",
+    mode: Annotated[str, typer.Option(help="replicas or split.")] = "replicas",
 ) -> None:
     """Write every file that the boxes would get into a folder, without reaching any box."""
     from floor.operations.render import write

@@ -101,6 +101,25 @@ class Config(Part):
         group = f"{model}@{'+'.join(split.boxes)}"
         return [replace(self.resolve(model, split.part(box)), backend=group) for box in split.boxes]
 
+    def backends(self, model: str, mode: str | None) -> list[ResolvedCopy]:
+        """Given a model's name and a mode, return who answers for it then, a group by its head; for None whoever does
+        in any mode.
+
+        A model without `split` has its copies in both modes. So have servers that floor does not manage: a switch
+        leaves them as they are.
+        """
+        copies, parts = self.copies(model), self.parts(model)
+        if mode is None:
+            return [*copies, *parts[:1]]
+        if mode == "replicas" or not parts:
+            return copies
+        return [parts[0], *(copy for copy in copies if not copy.managed)]
+
+    @property
+    def splits(self) -> bool:
+        """Whether any model has a `split`: only then is there something to switch."""
+        return any(model.split is not None for model in self.models.values())
+
     def listen(self, model: str) -> int:
         """Given a model's name, return the proxy's port for it."""
         return self.models[model].listen or self.proxy.listen

@@ -6,21 +6,18 @@ from collections.abc import Mapping, Sequence
 
 from floor.box import paths
 from floor.config.model import Config, ResolvedCopy
-from floor.desired import copies, firewall, leave, nginx, pool, services, watch
+from floor.desired import copies, firewall, groups, leave, nginx, pool, services, watch
 from floor.desired.front import Front, fronts
-from floor.desired.state import BoxFacts, BoxState, File, Unit
-from floor.errors import RefusedError, UsageError
+from floor.desired.state import MODES, BoxFacts, BoxState, File, Unit
+from floor.errors import UsageError
 
-MODES = ("replicas", "split")
 Part = tuple[Unit, list[File]]
 
 
 def demand(mode: str) -> None:
-    """Raise UsageError for what is no mode, RefusedError for one that this version does not deploy."""
+    """Raise UsageError for what is no mode."""
     if mode not in MODES:
-        raise UsageError(f"mode {mode!r}: there is no such mode; write replicas")
-    if mode != "replicas":
-        raise RefusedError("mode split: this version of floor deploys replicas only; write --mode replicas")
+        raise UsageError(f"mode {mode!r}: there is no such mode; write one of {', '.join(MODES)}")
 
 
 def build(config: Config, mode: str, boxes: Mapping[str, BoxFacts], release: str) -> dict[str, BoxState]:
@@ -28,9 +25,10 @@ def build(config: Config, mode: str, boxes: Mapping[str, BoxFacts], release: str
     managed box.
 
     A box that `boxes` does not know counts as one whose host did not resolve: its copies are in no pool, and what runs
-    on it listens on its host as floor.yaml writes it.
+    on it listens on its host as floor.yaml writes it. A box holds the units of both modes at any time; what differs is
+    its mode file, and whom the pools know.
 
-    Raises UsageError for another mode, RefusedError for mode split, ConfigError for what cannot be written down.
+    Raises UsageError for another mode, ConfigError for what cannot be written down.
     """
     demand(mode)
     models = fronts(config, boxes)
@@ -40,11 +38,23 @@ def build(config: Config, mode: str, boxes: Mapping[str, BoxFacts], release: str
             if found.managed:
                 by_box[found.box].append(found)
     ports = [leave.status_url(config, name, boxes) for name in config.proxy.boxes]
-    proxy = pool.settings(config, models, ports)
+    proxy = pool.settings(config, models, mode, ports)
     leaving = leave.file(config, boxes)
+    grouped = groups.parts(config, boxes, release)
     return {
-        name: _box(config, name, mode, boxes, release, here, models, proxy, leaving) for name, here in by_box.items()
+        name: _box(config, name, mode, boxes, release, here, grouped.get(name, []), models, proxy, leaving)
+        for name, here in by_box.items()
     }
+
+
+def modes(config: Config, model: str, mode: str) -> tuple[str, ...]:
+    """Given the config, a model and the present mode, return the modes in which its copies run.
+
+    Without any `split` there is one mode, but for boxes that are in the other one since there was.
+    """
+    if config.models[model].split is not None:
+        return (MODES[0],)
+    return MODES if config.splits or mode != MODES[0] else (MODES[0],)
 
 
 def _box(
@@ -54,6 +64,7 @@ def _box(
     boxes: Mapping[str, BoxFacts],
     release: str,
     here: Sequence[ResolvedCopy],
+    grouped: Sequence[Part],
     models: Sequence[Front],
     pool_settings: str,
     leaving: File,
@@ -61,7 +72,10 @@ def _box(
     facts = boxes.get(name, BoxFacts(None))
     listen = facts.address or config.boxes[name].host
     guarded = config.guard.mode != "none"
-    made = [copies.copy(found, listen, mode, config.health, guarded=guarded) for found in here]
+    made = [
+        copies.copy(found, listen, modes(config, found.model, mode), config.health, guarded=guarded) for found in here
+    ]
+    made += grouped
     parts: list[Part] = [services.target()] if made else []
     parts += made
     if name in config.proxy.boxes:
@@ -76,7 +90,7 @@ def _box(
     if here and config.guard.mode != "none":
         parts.append(watch.guard(config, name, here, release))
     if watch.wants_watchdog(config, name, here):
-        parts += watch.watchdog(config, listen, mode, here)
+        parts += watch.watchdog(config, listen, {copy.model: modes(config, copy.model, mode) for copy in here}, here)
     own = [File(str(paths.MODE), f"{mode}\n"), leaving] if made else []
     every = sorted([*own, *(file for _, files in parts for file in files)], key=lambda file: file.path)
     return BoxState(name, release, mode, tuple(every), tuple(unit for unit, _ in parts))

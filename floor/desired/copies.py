@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -46,10 +47,11 @@ class _Made:
 
 
 def copy(
-    resolved: ResolvedCopy, ip: str, mode: str, health: Health, *, guarded: bool = True
+    resolved: ResolvedCopy, ip: str, modes: tuple[str, ...], health: Health, *, guarded: bool = True
 ) -> tuple[Unit, list[File]]:
-    """Given a managed copy, the address that it listens on, the mode, how copies are judged and whether the box has a
-    guard, return its unit and its files. Raises ConfigError naming the copy where something of it cannot be written."""
+    """Given a managed copy, the address that it listens on, the modes in which it runs, how copies are judged and
+    whether the box has a guard, return its unit and its files. Raises ConfigError naming the copy where something of it
+    cannot be written down."""
     runtime = resolved.runtime
     if runtime is None:
         raise ConfigError([f"{resolved.backend}: there is no runtime; write how the engine is started"])
@@ -60,11 +62,17 @@ def copy(
         made = (
             _docker(resolved, runtime, ip, when) if runtime.kind == "docker" else _native(resolved, runtime, ip, when)
         )
-        text = _unit(resolved, runtime, made, when, mode, guarded=guarded)
+        text = _unit(resolved, runtime, made, when, modes, guarded=guarded)
     except ValueError as error:
         raise ConfigError([f"{resolved.backend}: {error}"]) from error
     files = [File(str(paths.UNITS / name), text), File(settings_path(resolved.model), settings(resolved, ip, health))]
-    return Unit(name, Kind.COPY, made.launch, resolved.backend), files
+    return Unit(name, Kind.COPY, made.launch, resolved.backend, modes=modes), files
+
+
+def condition(modes: Sequence[str]) -> list[str]:
+    """Given the modes in which a unit is to run, return the command that succeeds in these."""
+    words = [word for mode in modes for word in ("-e", mode)] if len(modes) > 1 else list(modes)
+    return [GREP, "-qx", *words, str(paths.MODE)]
 
 
 def unit_name(model: str) -> str:
@@ -143,7 +151,9 @@ def _docker(resolved: ResolvedCopy, runtime: Runtime, ip: str, when: Times) -> _
     return _Made(launch, before, tidy=(docker.remove(name),), stop=(docker.stop(name, when.docker_stop),))
 
 
-def _unit(resolved: ResolvedCopy, runtime: Runtime, made: _Made, when: Times, mode: str, *, guarded: bool) -> str:
+def _unit(
+    resolved: ResolvedCopy, runtime: Runtime, made: _Made, when: Times, modes: tuple[str, ...], *, guarded: bool
+) -> str:
     in_docker = runtime.kind == "docker"
     name, settings_file = unit_name(resolved.model), settings_path(resolved.model)
     within = math.ceil(resolved.request_time)
@@ -160,7 +170,7 @@ def _unit(resolved: ResolvedCopy, runtime: Runtime, made: _Made, when: Times, mo
         firewall=firewall.UNIT,
         ensure=firewall.ENSURE,
         admit=[*ADMIT, unit_name(resolved.model)] if guarded else [],
-        condition=[GREP, "-qx", mode, str(paths.MODE)],
+        condition=condition(modes),
         before=made.before,
         tidy=made.tidy,
         launch=made.launch,

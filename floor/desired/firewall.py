@@ -72,7 +72,8 @@ def rules(config: Config, box: str, boxes: Mapping[str, BoxFacts], extra: Extra 
     A box without a known address is admitted nowhere: rules hold addresses, never names.
     """
     proxies = _senders(config, {*config.proxy.boxes, *extra.proxies}, box, boxes)
-    ports = {copy.port for model in config.models for copy in config.copies(model) if copy.box == box} | extra.ports
+    engines = (one for model in config.models for one in (*config.copies(model), *config.parts(model)))
+    ports = {one.port for one in engines if one.box == box} | extra.ports
     managed = [name for name, found in config.boxes.items() if found.managed]
     text = template(
         "nftables/firewall.nft.j2",

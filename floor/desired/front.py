@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from floor.box import paths
 from floor.config import hosts
 from floor.config.model import Config, ResolvedCopy
-from floor.desired.state import BoxFacts
+from floor.desired.state import MODES, BoxFacts
 from floor.engines import dialect
 
 
@@ -37,9 +37,10 @@ class Headers:
 
 @dataclass(frozen=True)
 class Backend:
-    """A copy that nginx can reach. `address` is HOST:PORT, `server` the word for it in the members file.
+    """A copy, or the head of a group, that nginx can reach, in `modes`; `parts` are all of a group.
 
-    `next` is the word for it where the engine key is being replaced and it takes the next one already.
+    `address` is HOST:PORT, `server` the word for it in the members file. `next` is the word for it where the engine key
+    is being replaced and it takes the next one already.
     """
 
     copy: ResolvedCopy
@@ -48,6 +49,8 @@ class Backend:
     headers: Headers
     server: str
     next: str | None = None
+    modes: tuple[str, ...] = MODES
+    parts: tuple[ResolvedCopy, ...] = ()
 
     @property
     def socket(self) -> str | None:
@@ -68,11 +71,12 @@ class Front:
 
 
 def fronts(config: Config, boxes: Mapping[str, BoxFacts]) -> list[Front]:
-    """Given the config and what is known of its boxes, return every model that has replicas, in the file's order.
+    """Given the config and what is known of its boxes, return every model with its backends of both modes, in the
+    file's order.
 
     Copies whose box has no known address are left out: one name that does not resolve keeps nginx from starting.
     """
-    return [_front(config, model, boxes) for model in config.models if config.models[model].replicas]
+    return [_front(config, model, boxes) for model in config.models if config.backends(model, None)]
 
 
 def upstream(model: str) -> str:
@@ -81,8 +85,10 @@ def upstream(model: str) -> str:
 
 
 def _front(config: Config, model: str, boxes: Mapping[str, BoxFacts]) -> Front:
-    copies = config.copies(model)
+    copies = config.backends(model, None)
     common = _common([_headers(config, copy) for copy in copies])
+    modes = {copy.backend: tuple(mode for mode in MODES if copy in config.backends(model, mode)) for copy in copies}
+    parts = tuple(config.parts(model))
     backends = []
     rotating = any(facts.rotating for facts in boxes.values())
     for copy in copies:
@@ -91,7 +97,8 @@ def _front(config: Config, model: str, boxes: Mapping[str, BoxFacts]) -> Front:
             address, headers = hosts.netloc(ip, copy.port), _headers(config, copy)
             server = address if headers == common else f"unix:{_socket(copy.backend)}"
             after = f"unix:{_socket(copy.backend, 'next')}" if rotating and copy.key else None
-            backends.append(Backend(copy, ip, address, headers, server, after))
+            of = parts if copy in parts else ()
+            backends.append(Backend(copy, ip, address, headers, server, after, modes[copy.backend], of))
     return Front(
         model, upstream(model), config.listen(model), config.models[model].request_time, common, tuple(backends)
     )

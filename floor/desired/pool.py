@@ -10,7 +10,7 @@ from floor.box import paths
 from floor.config.hosts import netloc
 from floor.config.model import Config
 from floor.config.proxy import IDLE_TIME
-from floor.desired.copies import unit_name
+from floor.desired import copies, groups
 from floor.desired.front import Backend, Front
 from floor.engines.serve import GENERATE
 
@@ -18,26 +18,26 @@ from floor.engines.serve import GENERATE
 KEEPALIVE = 32
 
 
-def settings(config: Config, fronts: Sequence[Front], proxies: Sequence[str]) -> str:
-    """Given the config, its models as proxies see them and the status ports of the proxy boxes, return the text of
-    pool.json."""
+def settings(config: Config, fronts: Sequence[Front], mode: str, proxies: Sequence[str]) -> str:
+    """Given the config, its models as proxies see them, the mode and the status ports of the proxy boxes, return the
+    text of pool.json: who answers in that mode."""
     found = {
         "interval": config.health.interval,
         "key_file": str(paths.ENGINE_KEY),
         "status_key_file": str(paths.STATUS_KEY),
         "proxies": list(proxies),
-        "pools": [_pool(config, front) for front in fronts],
+        "pools": [_pool(config, front, mode) for front in fronts],
     }
     return json.dumps(found, indent=1, sort_keys=True) + "\n"
 
 
-def _pool(config: Config, front: Front) -> dict[str, Any]:
+def _pool(config: Config, front: Front, mode: str) -> dict[str, Any]:
     return {
         "model": front.model,
         "upstream": front.upstream,
         "keepalive": KEEPALIVE,
         "idle": IDLE_TIME,
-        "backends": [_backend(config, backend) for backend in front.backends],
+        "backends": [_backend(config, backend) for backend in front.backends if mode in backend.modes],
     }
 
 
@@ -53,7 +53,7 @@ def _backend(config: Config, backend: Backend) -> dict[str, Any]:
         "server": backend.server,
         "weight": copy.weight,
         "box": copy.box,
-        "unit": unit_name(copy.model) if copy.managed else None,
+        "unit": _unit(backend) if copy.managed else None,
         "status_url": f"http://{netloc(backend.ip, box.status_port)}/status" if copy.managed else None,
         "dialect": copy.engine,
         "key": copy.key,
@@ -61,3 +61,8 @@ def _backend(config: Config, backend: Backend) -> dict[str, Any]:
         "min_speed": config.health.min_speed,
         **({} if copy.task == GENERATE else {"task": copy.task}),
     }
+
+
+def _unit(backend: Backend) -> str:
+    model = backend.copy.model
+    return groups.unit_name(model) if backend.parts else copies.unit_name(model)

@@ -39,10 +39,15 @@ class File:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
+MODES = ("replicas", "split")
+
+
 class Kind(StrEnum):
-    """What a unit runs."""
+    """What a unit runs: GROUP one part of a group, GROUPS the service that ends parts which have to begin anew."""
 
     COPY = "copy"
+    GROUP = "group"
+    GROUPS = "groups"
     PROXY = "proxy"
     POOL = "pool"
     STATUS = "status"
@@ -76,18 +81,26 @@ class Launch:
 
 @dataclass(frozen=True)
 class Unit:
-    """A systemd unit of ours. A change of a file in `reload_on` asks for a reload, of `launch` for a restart."""
+    """A systemd unit of ours. A change of a file in `reload_on` asks for a reload, of `launch` for a restart.
+
+    It lies on its box and is enabled in every mode; `modes` are those in which it is to run.
+    """
 
     name: str
     kind: Kind
     launch: Launch
     backend: str | None = None
     reload_on: tuple[str, ...] = ()
+    modes: tuple[str, ...] = MODES
+
+    def runs(self, mode: str) -> bool:
+        """Whether the unit is to run in `mode`."""
+        return mode in self.modes
 
 
 @dataclass(frozen=True)
 class BoxState:
-    """All that floor wants on one box, secrets and floor's own release folder aside."""
+    """All that floor wants on one box in `mode`, secrets and floor's own release folder aside."""
 
     box: str
     release: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from floor.box import paths
@@ -37,8 +37,9 @@ def guard(config: Config, box: str, here: Sequence[ResolvedCopy], release: str) 
     return unit, [settings, File(str(paths.UNITS / unit.name), text)]
 
 
-def watchdog(config: Config, ip: str, mode: str, here: Sequence[ResolvedCopy]) -> list[Part]:
-    """Given the config, a box's address, the mode and the box's copies, return its timer and what that starts.
+def watchdog(config: Config, ip: str, modes: Mapping[str, Sequence[str]], here: Sequence[ResolvedCopy]) -> list[Part]:
+    """Given the config, a box's address, the modes in which each model's copies run and the box's copies, return its
+    timer and what that starts.
 
     Each round is a process of its own that reads its settings anew: nothing has to be restarted for a change of them.
     """
@@ -46,7 +47,7 @@ def watchdog(config: Config, ip: str, mode: str, here: Sequence[ResolvedCopy]) -
         "interval": INTERVAL,
         "restarts": config.watchdog.restarts or None,
         "key_file": str(paths.ENGINE_KEY),
-        "copies": [_watched(config, copy, ip, mode) for copy in here],
+        "copies": [_watched(config, copy, ip, modes[copy.model]) for copy in here],
         "notify": _notify(config.notify),
     }
     settings = File(str(paths.WATCHDOG_SETTINGS), json.dumps(found, indent=1, sort_keys=True) + "\n")
@@ -81,7 +82,7 @@ def _guarded(copy: ResolvedCopy) -> dict[str, Any]:
     }
 
 
-def _watched(config: Config, copy: ResolvedCopy, ip: str, mode: str) -> dict[str, Any]:
+def _watched(config: Config, copy: ResolvedCopy, ip: str, modes: Sequence[str]) -> dict[str, Any]:
     return {
         "backend": copy.backend,
         "unit": unit_name(copy.model),
@@ -91,7 +92,7 @@ def _watched(config: Config, copy: ResolvedCopy, ip: str, mode: str) -> dict[str
         "port": copy.port,
         "key": copy.key,
         "docker": copy.runtime is not None and copy.runtime.kind == "docker",
-        "modes": [mode],
+        "modes": list(modes),
         "stall": config.health.stall,
         "start_time": copy.start_time,
         "request_time": copy.request_time,

@@ -23,7 +23,8 @@ SAME = 3  # how often one and the same stage may come up: more, and what it does
 class Change:
     """One changing verb. `planner` is pure and plans from what is seen, so that any interruption can be resumed.
 
-    `problems` returns what would make it fail halfway, a line each. `force` accepts that a model is away for a while.
+    `problems` returns what would make it fail halfway, a line each. `force` accepts that a model is away for a while;
+    for the models in `accepted` that is what was asked for. A `switch` to `mode` accepts boxes in the other one.
     `resumes` says that it goes on with one that was left: then that one has to be ended, whatever is left to do.
     `also` adds to what was observed.
     """
@@ -39,6 +40,8 @@ class Change:
     problems: Callable[[Aim], list[str]] = lambda _: []
     resumes: bool = False
     also: Callable[[Aim], Aim] = lambda aim: aim
+    switch: bool = False
+    accepted: frozenset[str] = frozenset()
 
     def look(self) -> tuple[Aim, Plan]:
         """Observe, and plan from that."""
@@ -46,7 +49,7 @@ class Change:
         return aim, self.planner(aim)
 
     def _observe(self, among: Collection[str] | None = None, patience: float = 0.0) -> Aim:
-        aim = self.site.observe(self.mode, among=among, patience=patience)
+        aim = self.site.observe(self.mode, among=among, patience=patience, switch=self.switch)
         return self.also(dataclasses.replace(aim, holder=f"{self.verb} by {caller.name()}"))
 
     def _look_again(self, boxes: Collection[str], away: Mapping[str, str]) -> tuple[Aim, Plan]:
@@ -104,10 +107,11 @@ class Change:
 
     def refuse_outage(self, plan: Plan) -> None:
         """Raise RefusedError where `plan` takes the last serving copy of a model and `force` is not given."""
-        if self.force or not plan.outage:
+        outage = [model for model in plan.outage if model not in self.accepted]
+        if self.force or not outage:
             return
-        gone = [model for model in plan.outage if model not in self.site.loaded.config.models]
-        away = [model for model in plan.outage if model not in gone]
+        gone = [model for model in outage if model not in self.site.loaded.config.models]
+        away = [model for model in outage if model not in gone]
         found = []
         if away:
             found.append(

@@ -58,8 +58,8 @@ def verdicts(site: Site) -> list[dict[str, Any]]:
     Each is asked by a proxy box, which is who has to reach it, by the next one where that does not answer. One that
     cannot be asked has state UNKNOWN, reason `unknown`, and why in `evidence`.
     """
-    config = site.loaded.config
-    copies = [copy for model in config.models for copy in config.copies(model)]
+    config, mode = site.loaded.config, site.mode()
+    copies = [copy for model in config.models for copy in config.backends(model, mode)]
     found: list[dict[str, Any]] = []
     for answer in site.together([partial(_verdict, site, copy) for copy in copies]):
         if isinstance(answer, BaseException):
@@ -107,7 +107,8 @@ def verify(site: Site, patience: float = SETTLE_SECONDS) -> list[Finding]:
 
     A backend that nobody drained has `patience` seconds to come into the pools.
     """
-    found = site.each(site.loaded.config.proxy.boxes, lambda box, _transport: _proxy(site, box, patience))
+    mode = site.mode()
+    found = site.each(site.loaded.config.proxy.boxes, lambda box, _transport: _proxy(site, box, mode, patience))
     return [finding for box, answer in found.items() for finding in _told(box, answer)]
 
 
@@ -116,12 +117,12 @@ def _told(box: str, answer: list[Finding] | BoxError) -> list[Finding]:
     return [Finding(False, box, str(answer).removeprefix(f"{box}: "))] if isinstance(answer, BoxError) else answer
 
 
-def _proxy(site: Site, box: str, patience: float) -> list[Finding]:
+def _proxy(site: Site, box: str, mode: str, patience: float) -> list[Finding]:
     config = site.loaded.config
     seen = parse(box, site.boxes[box].call("observe", {}))
     findings = []
-    for model in (model for model in config.models if config.copies(model)):
-        findings += [_member(site, seen, copy, patience) for copy in config.copies(model)]
+    for model in (model for model in config.models if config.backends(model, mode)):
+        findings += [_member(site, seen, copy, patience) for copy in config.backends(model, mode)]
         if config.models[model].task == "embed":
             findings.append(_embedding(site, box, model))
         else:

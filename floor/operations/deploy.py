@@ -11,6 +11,8 @@ from floor.config.load import parse
 from floor.desired.build import demand
 from floor.errors import BoxError, ConfigError, RefusedError
 from floor.operations import checks
+from floor.operations.agreement import disagreements, starting
+from floor.operations.caller import dead
 from floor.operations.change import Change
 from floor.operations.foreign import Meeting
 from floor.operations.launch import launch_refusals
@@ -19,7 +21,7 @@ from floor.operations.outcome import Outcome
 from floor.operations.site import Site
 from floor.operations.trials import trials
 from floor.plan import preflight, tls
-from floor.plan.abandoned import ABORT, digest, newest, unfinished
+from floor.plan.abandoned import ABORT, digest, newest, switched, unfinished
 from floor.plan.aim import Aim
 from floor.plan.deploy import plan_deploy
 from floor.plan.keys import key_problems
@@ -57,6 +59,7 @@ def deploy(
     meeting = Meeting(site, take_over)
     change = deployment(site, mode, say, progress, force=force, meeting=meeting)
     aim, plan = change.look()
+    refuse_switch(aim)
     plan = meeting.told(aim, plan)
     if not roll_back:
         refuse_older(aim, site)
@@ -71,10 +74,10 @@ def carried_out(change: Change, aim: Aim, plan: Plan, carried: tuple[str, ...], 
     say, left = change.say, unfinished(aim.seen)
     if dry_run or not (plan or left):
         return Outcome(plan, bool(carried), not aim.absent, carried)
-    for note in (*([_taken_over(left, change)] if left and change.verb != ABORT else []), *plan.notes):
+    for note in (*([_taken_over(left, change)] if left and change.verb == "deploy" else []), *plan.notes):
         say(f"note: {note}")
     text = change.site.loaded.text if change.verb == ABORT else newest(aim.seen)
-    change.target = {"before": digest(text) if text is not None else None}
+    change.target = {**(change.target or {}), "before": digest(text) if text is not None else None}
     last = change.run(aim, plan)
     say("done")
     findings = tuple(checks.verify(change.site, RETURN_SECONDS))
@@ -115,16 +118,25 @@ def deployment(
             if seen.facts.get("nginx"):  # where it is missing, that has been named already
                 found += nginx_refusals(site, aim.wanted[seen.box])
         found += launch_refusals(site, aim) + ([] if force else key_problems(aim))
-        return found or trials(site, aim, planner(aim), say, progress, force=force)
+        plan = planner(aim)
+        found = found or disagreements(site, aim, starting(aim.config, plan), say, progress, force=force)
+        return found or trials(site, aim, plan, say, progress, force=force)
 
     return Change(verb, site, mode, planner, say, progress, None, force, problems, also=met.into)
+
+
+def refuse_switch(aim: Aim) -> None:
+    """Raise RefusedError while a switch is unfinished, naming what ends it; who is at work is told by their lease."""
+    left = unfinished(aim.seen)
+    if left is not None and not (left.live and not dead(left.by)) and (ways := switched(left)):
+        raise RefusedError(f"floor {left.verb} of {left.who}, operation {left.epoch}, did not end: {ways}")
 
 
 def refuse_older(aim: Aim, site: Site) -> None:
     """Raise RefusedError, with the difference, where this floor.yaml is one that a later one has replaced."""
     mine = digest(site.loaded.text)
     for box, seen in aim.seen.items():
-        if mine in seen.configs[:-1] and seen.configs[-1] != mine and not _means_the_same(site, seen.config):
+        if mine in seen.configs[:-1] and seen.configs[-1] != mine and not means_the_same(site, seen.config):
             ours, theirs = site.loaded.text.splitlines(), (seen.config or "").splitlines()
             difference = difflib.unified_diff(ours, theirs, "this file", f"deployed on {box}", n=1, lineterm="")
             raise RefusedError(
@@ -134,7 +146,7 @@ def refuse_older(aim: Aim, site: Site) -> None:
             )
 
 
-def _means_the_same(site: Site, text: str | None) -> bool:
+def means_the_same(site: Site, text: str | None) -> bool:
     """Whether the file kept on a box asks for nothing else than this one: comments and order may differ."""
     try:
         return text is not None and parse(text) == site.loaded.config

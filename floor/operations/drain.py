@@ -22,8 +22,8 @@ IDLE_TIMES = 2  # looks in a row that must find nothing: between two an engine m
 
 def find(site: Site, name: str) -> ResolvedCopy:
     """Given a backend's name, or a box's where only one backend is on it, return the copy. Raise UsageError."""
-    config = site.loaded.config
-    copies = [copy for model in config.models for copy in config.copies(model)]
+    config, mode = site.loaded.config, site.mode()
+    copies = [copy for model in config.models for copy in config.backends(model, mode)]
     found = [copy for copy in copies if name in (copy.backend, copy.box)]
     if len(found) != 1:
         known = ", ".join(copy.backend for copy in copies)

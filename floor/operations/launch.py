@@ -12,7 +12,7 @@ def launch_refusals(site: Site, aim: Aim) -> list[str]:
     Containers run as their image says, and read what root can.
     """
     found = []
-    for copy in aim.copies:
+    for copy in (part for found in aim.copies for part in found.each()):
         runtime, source = copy.resolved.runtime, copy.resolved.source
         if runtime is None or runtime.kind != "native" or not aim.seen[copy.box].paths.get(source):
             continue  # weights that are not there have been named already

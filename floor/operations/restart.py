@@ -30,9 +30,10 @@ def restart(
 
     Raise UsageError for a name that is none of these, and as `Change.run` does.
     """
-    chosen = choose(site.loaded.config, names)  # wrong words are told before any box is asked
+    choose(site.loaded.config, names)  # wrong words are told before any box is asked
     change = restarting(site, names, say, progress, force=force)
     aim, plan = change.look()
+    chosen = choose(aim.config, names, aim.mode)
     complete = set(chosen) <= set(change.target) and not _missed(aim, names)
     if dry_run or not (plan or change.resumes):
         return Outcome(plan, complete=complete)
@@ -50,7 +51,7 @@ def restarting(site: Site, names: Sequence[str], say: Say, progress: Say, *, for
     note says so. Raise UsageError for a name that is none of these.
     """
     aim = site.observe(patience=LOST_POLL)
-    chosen = choose(aim.config, names)
+    chosen = choose(aim.config, names, aim.mode)
     present = {copy.backend: aim.seen[copy.box].unit(copy.unit).invocation for copy in aim.copies}
     before = {backend: present[backend] for backend in chosen if backend in present}
     notes: tuple[str, ...] = ()
@@ -69,9 +70,12 @@ def restarting(site: Site, names: Sequence[str], say: Say, progress: Say, *, for
     return Change("restart", site, None, planner, say, progress, before, force, problems, resumes=left is not None)
 
 
-def choose(config: Config, names: Sequence[str]) -> list[str]:
-    """Given names of backends, boxes or models, return the managed backends that they mean; all for no name."""
-    copies = [copy for model in config.models for copy in config.copies(model) if copy.managed]
+def choose(config: Config, names: Sequence[str], mode: str | None = None) -> list[str]:
+    """Given names of backends, boxes or models, return the managed backends that they mean; all for no name.
+
+    Given a mode, only of those that answer in it. Raise UsageError for a name that is none of these.
+    """
+    copies = [copy for model in config.models for copy in config.backends(model, mode) if copy.managed]
     for name in names:
         if not any(name in (copy.backend, copy.box, copy.model) for copy in copies):
             known = ", ".join(copy.backend for copy in copies)
@@ -81,7 +85,8 @@ def choose(config: Config, names: Sequence[str]) -> list[str]:
 
 def _missed(aim: Aim, names: Sequence[str]) -> bool:
     """Whether a box that did not answer holds one of the backends that are meant."""
-    boxes = {backend.rpartition("@")[2] for backend in choose(aim.config, names)}
+    chosen = choose(aim.config, names, aim.mode)
+    boxes = {box for backend in chosen for box in backend.rpartition("@")[2].split("+")}
     return bool(boxes & set(aim.absent))
 
 

@@ -15,8 +15,8 @@ from floor.box import paths
 from floor.box.weights import folder_of
 from floor.config.load import Loaded
 from floor.config.model import Config, ResolvedCopy
-from floor.desired.build import MODES, build
-from floor.desired.state import BoxFacts, BoxState
+from floor.desired.build import build
+from floor.desired.state import MODES, BoxFacts, BoxState
 from floor.engines.known import ENGINES
 from floor.errors import BoxError, RefusedError, UsageError
 from floor.operations.together import in_threads
@@ -58,11 +58,19 @@ class Site:
             answers[box] = answer
         return answers
 
-    def observe(self, mode: str | None = None, *, among: Collection[str] | None = None, patience: float = 0.0) -> Aim:
+    def observe(
+        self,
+        mode: str | None = None,
+        *,
+        among: Collection[str] | None = None,
+        patience: float = 0.0,
+        switch: bool = False,
+    ) -> Aim:
         """Look at every managed box and say what each must hold in `mode`, by default the one they are in.
 
-        With `among` the others count as absent, unasked. A box that is out of reach is asked once more after `patience`
-        seconds, where that is not 0: one lost connection is no absence.
+        A `switch` to `mode` accepts boxes that are in the other one. With `among` the others count as absent, unasked.
+        A box that is out of reach is asked once more after `patience` seconds, where that is not 0: one lost
+        connection is no absence.
 
         Raise BoxError where a box answers but cannot be asked, or where no box answers at all; RefusedError where
         the boxes are in another mode, or not all in the same.
@@ -74,12 +82,20 @@ class Site:
         asked = {"toward": toward, "read": [str(paths.MEMBERS)]}
         first, absent = self._ask(asked_for, dict.fromkeys(asked_for, asked), patience)
         facts = box_facts(addresses, first)
-        wanted = build(config, _mode(mode, first), facts, self.release)
+        wanted = build(config, _mode(mode, first, switch=switch), facts, self.release)
         asking = {box: questions(config, wanted[box], first[box].get("owned") or ()) for box in first}
         answers, late = self._ask(first, asking, patience)
         seen = {box: parse(box, answer) for box, answer in answers.items()}
         unasked = {box: f"{box}: takes no part" for box in self.boxes if box not in asked_for}
         return Aim(config, wanted, seen, {**absent, **late, **unasked}, addresses, facts=facts)
+
+    def mode(self) -> str:
+        """The mode that the boxes are in, by the first one that tells; replicas where none does, or none is split."""
+        if not self.loaded.config.splits:
+            return DEFAULT_MODE
+        answers = self.each(self.boxes, lambda _box, transport: transport.call("observe", {}))
+        told = (answer.get("mode") for answer in answers.values() if not isinstance(answer, BoxError))
+        return next((str(mode) for mode in told if mode in MODES), DEFAULT_MODE)
 
     def _ask(
         self, boxes: Iterable[str], asked: Mapping[str, Mapping[str, Any]], patience: float
@@ -123,21 +139,26 @@ def _rotating(answer: Mapping[str, Any]) -> bool:
     return bool(((answer.get("keys") or {}).get("next") or {}).get("engine")) or NEXT_WAY in members
 
 
-def _mode(asked: str | None, answers: Mapping[str, Mapping[str, Any]]) -> str:
-    """The mode to plan for: the boxes' own, else the one asked for, else replicas."""
+def _mode(asked: str | None, answers: Mapping[str, Mapping[str, Any]], *, switch: bool) -> str:
+    """The mode to plan for: of a switch the one asked for; else the boxes' own, the one asked for, or replicas."""
     if asked is not None and asked not in MODES:
         raise UsageError(f"mode {asked!r}: there is no such mode; write one of {', '.join(MODES)}")
     found = {box: str(answer["mode"]) for box, answer in answers.items() if answer.get("mode")}
+    for box, mode in found.items():
+        if mode not in MODES:
+            raise RefusedError(f"{box}: {paths.MODE} says {mode!r}, which is no mode; remove it and deploy again")
     modes = set(found.values())
+    if asked and switch:
+        return asked
     if len(modes) > 1:
         told = ", ".join(f"{box}: {mode}" for box, mode in found.items())
-        raise RefusedError(f"the boxes are in different modes ({told}); look at {paths.MODE} on each and put it right")
+        ways = " or ".join(f"`floor switch {mode}`" for mode in MODES)
+        raise RefusedError(
+            f"the boxes are in different modes ({told}): a switch was left in the middle; {ways} ends it"
+        )
     present = next(iter(modes), asked or DEFAULT_MODE)
-    if present not in MODES:
-        box = next(iter(found))
-        raise RefusedError(f"{box}: {paths.MODE} says {present!r}, which is no mode; remove it and deploy again")
     if asked and asked != present:
-        raise RefusedError(f"the boxes are in mode {present}, not {asked}; a deployment does not change the mode")
+        raise RefusedError(f"the boxes are in mode {present}, not {asked}; `floor switch {asked}` brings them there")
     return present
 
 
@@ -149,8 +170,9 @@ def questions(config: Config, state: BoxState, owned: Iterable[str]) -> dict[str
     """
     images = sorted({unit.launch.image for unit in state.units if unit.launch.image})
     files = [file.path for file in state.files]
-    settings = {path for path in (*files, *owned) if path.startswith(f"{paths.ENGINES}/")}
-    copies = [copy for model in config.models for copy in config.copies(model) if copy.box == state.box]
+    settings = {path for path in (*files, *owned) if path.startswith((f"{paths.ENGINES}/", f"{paths.GROUPS}/"))}
+    every = (one for model in config.models for one in (*config.copies(model), *config.parts(model)))
+    copies = [copy for copy in every if copy.box == state.box]
     return {
         "firewalls": True,
         "tls": tls_question(config, state.box),

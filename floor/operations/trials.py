@@ -22,7 +22,7 @@ def starting(aim: Aim, plan: Plan) -> list[Wanted]:
     starts = {
         (step.box, step.params["unit"]) for stage in plan.stages for step in stage.steps if step.call == "unit.start"
     }
-    return [copy for copy in aim.copies if (copy.box, copy.unit) in starts]
+    return [one for copy in aim.copies for one in copy.each() if (one.box, one.unit) in starts]
 
 
 def trials(site: Site, aim: Aim, plan: Plan, say: Say, progress: Say, *, force: bool) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 from floor.plan.seen import OperationSeen, Seen
 
 ABORT = "deploy --abort"  # the verb of an operation that goes back
+SWITCH, SWITCH_BACK = "switch", "switch --abort"
 
 
 def unfinished(seen: Mapping[str, Seen]) -> OperationSeen | None:
@@ -65,7 +66,18 @@ def finishing(verb: str, target: Any) -> str:
         return " ".join([f"floor {verb}", *sorted(target)])
     if verb == "remove" and isinstance(target, str):
         return f"floor remove {target}"
+    if verb == SWITCH and isinstance(target, dict):
+        return f"floor {verb} {target.get('mode')}"
     return f"floor {verb}"
+
+
+def switched(left: OperationSeen | None) -> str:
+    """Given the operation that was left, return how a switch is ended, in words; empty where it was none."""
+    if left is None or left.verb not in (SWITCH, SWITCH_BACK) or not isinstance(left.target, dict):
+        return ""
+    if left.verb == SWITCH_BACK:
+        return f"`floor {SWITCH_BACK}` goes on with it"
+    return f"`{finishing(left.verb, left.target)}` goes on with it, `floor {SWITCH_BACK}` goes back"
 
 
 def began(by: Mapping[str, Any]) -> str:

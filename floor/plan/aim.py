@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,8 +10,8 @@ from functools import cached_property
 from typing import Any
 
 from floor.config.model import Config, ResolvedCopy
-from floor.desired.copies import settings_path
-from floor.desired.state import BoxFacts, BoxState, Kind, Unit
+from floor.desired import copies, groups
+from floor.desired.state import MODES, BoxFacts, BoxState, Kind, Unit
 from floor.plan import difference
 from floor.plan.difference import FileDifference
 from floor.plan.seen import Seen, UnitSeen
@@ -18,8 +19,22 @@ from floor.plan.standing import Foreign
 
 
 @dataclass(frozen=True)
+class Part:
+    """One engine unit of a backend as it must be, and what floor.yaml says of it: a copy has one, a group several."""
+
+    box: str
+    state: Unit
+    resolved: ResolvedCopy
+
+    @property
+    def unit(self) -> str:
+        """The name of its unit."""
+        return self.state.name
+
+
+@dataclass(frozen=True)
 class Copy:
-    """A managed copy: its unit, the box it belongs on, and how to ask what runs there now.
+    """A managed copy, or a group by its head: its unit, the box it belongs on, and how to ask what runs there now.
 
     `check` is what the calls engine.check and engine.idle take; empty where nobody knows how to ask. Times in seconds.
     """
@@ -31,13 +46,44 @@ class Copy:
     request_time: float
     check: Mapping[str, Any]
 
+    @property
+    def places(self) -> tuple[tuple[str, str], ...]:
+        """Every box and unit that it runs in."""
+        return ((self.box, self.unit),)
+
 
 @dataclass(frozen=True)
 class Wanted(Copy):
-    """A copy that the config wants: its unit as it must be, and all that floor.yaml says of it."""
+    """A copy or a group that the config wants: its parts, the head first, of which there is one of a copy."""
 
-    state: Unit
-    resolved: ResolvedCopy
+    parts: tuple[Part, ...]
+
+    @property
+    def state(self) -> Unit:
+        """The unit of the copy, or of the head."""
+        return self.parts[0].state
+
+    @property
+    def resolved(self) -> ResolvedCopy:
+        """What floor.yaml says of the copy, or of the head."""
+        return self.parts[0].resolved
+
+    @property
+    def places(self) -> tuple[tuple[str, str], ...]:
+        return tuple((part.box, part.unit) for part in self.parts)
+
+    @property
+    def grouped(self) -> bool:
+        """Whether it is a group."""
+        return self.state.kind is Kind.GROUP
+
+    def each(self) -> list[Wanted]:
+        """Its parts one by one, each as if it were all: for what is asked of every box."""
+        return [dataclasses.replace(self, box=part.box, unit=part.unit, parts=(part,)) for part in self.parts]
+
+    def on(self, box: str) -> Part | None:
+        """Its part on a box."""
+        return next((part for part in self.parts if part.box == box), None)
 
 
 @dataclass(frozen=True)
@@ -64,14 +110,54 @@ class Aim:
         return tuple(self.seen[box] for box in self.config.proxy.boxes if box in self.seen)
 
     @cached_property
+    def mode(self) -> str:
+        """The mode that is wanted of all boxes."""
+        return next((state.mode for state in self.wanted.values()), MODES[0])
+
+    @cached_property
     def copies(self) -> tuple[Wanted, ...]:
-        """Every copy that the config wants on a box that answers, model by model, in the config's order."""
-        return tuple(
-            self._copy(resolved)
-            for model in self.config.models
-            for resolved in self.config.copies(model)
-            if resolved.managed and resolved.box in self.wanted and resolved.box in self.seen
+        """Every copy and group that is to run in the mode, on boxes that answer; model by model, in the config's order.
+
+        A group of which a box does not answer is none of them: nothing can be done for it.
+        """
+        return tuple(copy for copy, whole in self._backends if whole and copy.state.runs(self.mode))
+
+    @cached_property
+    def sleeping(self) -> tuple[Wanted, ...]:
+        """Every copy and group of the other mode, with the parts that are on boxes that answer."""
+        return tuple(copy for copy, _ in self._backends if not copy.state.runs(self.mode))
+
+    @cached_property
+    def _backends(self) -> tuple[tuple[Wanted, bool], ...]:
+        """Every copy and group, and whether all of its boxes answer."""
+        found = []
+        for model in self.config.models:
+            whole = [[copy] for copy in self.config.copies(model) if copy.managed]
+            for every in [*whole, self.config.parts(model)]:
+                parts = tuple(part for resolved in every if (part := self._part(resolved)))
+                if parts:
+                    found.append((self._wanted(parts), len(parts) == len(every)))
+        return tuple(found)
+
+    def _part(self, resolved: ResolvedCopy) -> Part | None:
+        state = self.wanted.get(resolved.box)
+        if state is None or resolved.box not in self.seen:
+            return None
+        return next(
+            (Part(resolved.box, unit, resolved) for unit in state.units if unit.backend == resolved.backend), None
         )
+
+    def units(self, copy: Copy) -> list[UnitSeen]:
+        """What was seen of the units of a copy or group, those of boxes that answer."""
+        return [self.seen[box].unit(unit) for box, unit in copy.places if box in self.seen]
+
+    def running(self, copy: Copy) -> bool:
+        """Whether anything of it runs."""
+        return any(unit.running for unit in self.units(copy))
+
+    def active(self, copy: Copy) -> bool:
+        """Whether all of it is up and warm."""
+        return all(unit.active == "active" for unit in self.units(copy))
 
     @cached_property
     def differences(self) -> dict[str, list[FileDifference]]:
@@ -102,16 +188,16 @@ class Aim:
         return {copy.backend: why for copy in self.copies if (why := self._relaunch(copy))}
 
     def _relaunch(self, copy: Wanted) -> str | None:
-        seen = self.seen[copy.box]
-        unit = seen.unit(copy.unit)
-        if not unit.running:
-            return None
-        why = difference.relaunch(copy.state, unit, seen)
-        return why or (
-            "the engine key becomes another"
-            if unit.argv and copy.resolved.key and self._other_key(unit, seen)
-            else None
-        )
+        for part in copy.parts:
+            seen = self.seen[part.box]
+            unit = seen.unit(part.unit)
+            if not unit.running:
+                continue
+            if why := difference.relaunch(part.state, unit, seen):
+                return why
+            if unit.argv and part.resolved.key and self._other_key(unit, seen):
+                return "the engine key becomes another"
+        return None
 
     def _other_key(self, unit: UnitSeen, seen: Seen) -> bool:
         """Whether a running engine was given another key than engines are to have; while a key is being replaced, than
@@ -130,31 +216,34 @@ class Aim:
         return frozenset((self.keyed.keys.get("next") or {}) if self.keyed else ())
 
     def away(self) -> tuple[ResolvedCopy, ...]:
-        """Every copy that the config wants on a box that does not answer."""
-        every = (copy for model in self.config.models for copy in self.config.copies(model))
-        return tuple(copy for copy in every if copy.box in self.absent)
+        """Every copy, and part of a group, that is to run in the mode on a box that does not answer."""
+        found: list[ResolvedCopy] = []
+        for model in self.config.models:
+            backends = self.config.backends(model, self.mode)
+            parts = [part for part in self.config.parts(model) if backends[0].backend == part.backend]
+            found += [*parts, *(copy for copy in backends if copy not in parts)]
+        return tuple(copy for copy in found if copy.box in self.absent)
 
     def knows(self, copy: Copy) -> tuple[Seen, ...]:
         """The reachable proxy boxes whose pool has heard of `copy`."""
         return tuple(seen for seen in self.proxies if copy.backend in seen.pooled(copy.model).get("backends", {}))
 
-    def _copy(self, resolved: ResolvedCopy) -> Wanted:
-        state = self.wanted[resolved.box]
-        unit = next(unit for unit in state.units if unit.kind is Kind.COPY and unit.backend == resolved.backend)
-        path = settings_path(resolved.model)
+    def _wanted(self, parts: tuple[Part, ...]) -> Wanted:
+        head = parts[0]
+        settings = groups.settings_path if head.state.kind is Kind.GROUP else copies.settings_path
+        path = settings(head.resolved.model)
         # What runs was started with the settings that lie there: the wanted ones may name another port.
-        check = check_params(self.seen[resolved.box].texts.get(path))
-        if not check and (file := state.file(path)):
+        check = check_params(self.seen[head.box].texts.get(path))
+        if not check and (file := self.wanted[head.box].file(path)):
             check = check_params(file.text)
         return Wanted(
-            backend=resolved.backend,
-            model=resolved.model,
-            box=resolved.box,
-            unit=unit.name,
-            request_time=resolved.request_time,
+            backend=head.resolved.backend,
+            model=head.resolved.model,
+            box=head.box,
+            unit=head.unit,
+            request_time=head.resolved.request_time,
             check=check,
-            state=unit,
-            resolved=resolved,
+            parts=parts,
         )
 
 

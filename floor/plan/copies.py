@@ -8,6 +8,7 @@ from floor.plan import lanes, takeover
 from floor.plan.aim import Aim, Wanted
 from floor.plan.files import file_steps, is_unit, reload_units
 from floor.plan.pools import elsewhere
+from floor.plan.seen import UnitSeen
 from floor.plan.serving import Serving
 from floor.plan.steps import Stage, Step, stage
 
@@ -27,7 +28,7 @@ def plan_copies(
     for model in aim.config.models:
         copies = [copy for copy in chosen if copy.model == model]
         if not serving.anyone(model):
-            down = [copy for copy in copies if aim.seen[copy.box].unit(copy.unit).active != "active"]
+            down = [copy for copy in copies if not aim.active(copy)]
             down = [copy for copy in down if not takeover.standing(aim, copy)]
             starts = [_lane(aim, copy, last=False, awaited=False) for copy in down]
             stages += stage(f"start {model}", *starts)
@@ -60,35 +61,59 @@ def _joins(serving: Serving, copy: Wanted, lane: list[Step]) -> None:
 
 
 def _lane(aim: Aim, copy: Wanted, *, last: bool, awaited: bool) -> list[Step]:
-    unit = aim.seen[copy.box].unit(copy.unit)
-    files, reload = _files(aim, copy)
-    enabled = unit.enabled == "enabled"
+    files, reload = part_files(aim, copy)
     if why := aim.replaced.get(copy.backend):
         out = lanes.take_out(aim, copy, why, last=last)
-        up = lanes.bring_up(copy, why, enabled=enabled)
+        up = lanes.bring_up(aim, copy, why)
         # one that comes up elsewhere is let in when the pools have been told of it
         back = [] if elsewhere(aim, copy.backend) else lanes.let_in(aim, copy)
         return [*out, *lanes.bring_down(copy, why), *files, *up, *back]
     if things := takeover.standing(aim, copy):
         taken = takeover.take_place(aim, copy, last=last)
-        down = lanes.bring_down(copy, "its port is held") if unit.running or unit.left else []
-        up = lanes.bring_up(copy, f"it takes the place of {things[0].title}", enabled=enabled)
+        down = lanes.bring_down(copy, "its port is held") if _anything_of(aim, copy) else []
+        up = lanes.bring_up(aim, copy, f"it takes the place of {things[0].title}")
         back = [] if elsewhere(aim, copy.backend) else lanes.let_in(aim, copy)
         return [*taken, *down, *files, *up, *back]
-    if unit.active == "active":
-        enable = [] if enabled else [Step(copy.box, "unit.enable", {"unit": unit.name}, f"enable {unit.name}")]
+    if aim.active(copy):
+        enable = [step for part in copy.parts for step in lanes.enable(aim, part)]
         return [*files, *enable, *lanes.rejoin(aim, copy, awaited=aim.proxies if awaited else ())]
-    if unit.active == "activating" and unit.sub != "auto-restart" and not reload:
-        return [*files, lanes.wait_warm(copy), *lanes.let_in(aim, copy)]
-    why = "it dies and is restarted" if unit.sub == "auto-restart" else f"it is {unit.active}"
-    down = lanes.bring_down(copy, why) if unit.running or unit.left else []
-    return [*down, *files, *lanes.bring_up(copy, why, enabled=enabled), *lanes.let_in(aim, copy)]
+    if all(_comes_up(unit, copy) for unit in aim.units(copy)) and not reload:
+        return [*files, *lanes.wait_warm(copy), *lanes.let_in(aim, copy)]
+    why = _why(aim, copy)
+    down = lanes.bring_down(copy, why) if _anything_of(aim, copy) else []
+    return [*down, *files, *lanes.bring_up(aim, copy, why), *lanes.let_in(aim, copy)]
 
 
-def _files(aim: Aim, copy: Wanted) -> tuple[list[Step], bool]:
+def _comes_up(unit: UnitSeen, copy: Wanted) -> bool:
+    """Whether a unit gets there by itself. A part of a group that died is started into its gate, and waits there."""
+    if unit.active == "activating":
+        return copy.grouped or unit.sub != "auto-restart"
+    return copy.grouped and unit.active == "active"
+
+
+def _why(aim: Aim, copy: Wanted) -> str:
+    """What is wrong with a copy or group that has to be started."""
+    for (box, _), unit in zip(copy.places, aim.units(copy), strict=True):
+        where = f" on {box}" if copy.grouped else ""
+        if unit.sub == "auto-restart":
+            return f"it dies and is restarted{where}"
+        if unit.active != "active":
+            return f"it is {unit.active}{where}"
+    return "its unit changes"
+
+
+def _anything_of(aim: Aim, copy: Wanted) -> bool:
+    return any(unit.running or unit.left for unit in aim.units(copy))
+
+
+def part_files(aim: Aim, copy: Wanted) -> tuple[list[Step], bool]:
     """The steps that put the files of `copy` in place, and whether systemd must read its units again."""
-    seen = aim.seen[copy.box]
-    found = aim.differing(copy.box, copy.unit)
-    steps = file_steps(copy.box, found)
-    reload = seen.unit(copy.unit).needs_reload or any(is_unit(found.path) for found in found)
-    return [*steps, reload_units(copy.box)] if reload else steps, reload
+    steps: list[Step] = []
+    again = False
+    for part in copy.parts:
+        found = aim.differing(part.box, part.unit)
+        steps += file_steps(part.box, found)
+        if aim.seen[part.box].unit(part.unit).needs_reload or any(is_unit(each.path) for each in found):
+            steps.append(reload_units(part.box))
+            again = True
+    return steps, again

@@ -10,6 +10,7 @@ from floor.plan.difference import belongs_to
 from floor.plan.firewalls import firewall_notes
 from floor.plan.guard import plan_guard, plan_narrowing
 from floor.plan.keys import key_notes, plan_forgotten_clients, plan_keys, plan_promotion, plan_settled
+from floor.plan.modes import plan_leaving, plan_mode, plan_sleeping
 from floor.plan.pools import forgotten
 from floor.plan.retire import in_the_way, plan_retirements, retired
 from floor.plan.services import plan_leftovers, plan_services
@@ -22,9 +23,9 @@ def plan_deploy(aim: Aim, config_text: str) -> Plan:
     """Given the aim and the text of floor.yaml, return what is left to do; empty when nothing is.
 
     The order: boxes that do not answer kept out, keys that everybody shares, the firewall (wide enough for old and new
-    proxies), services (pools know old and new backends), copies one by one, what is no longer wanted, the firewall as
-    it shall be, and the file. Copies that cannot start beside one that is to go wait until it has gone. A pool gets
-    just the new backends as soon as no copy has to be changed any more.
+    proxies), services (pools know old and new backends), what runs in the other mode alone, copies one by one, what is
+    no longer wanted, the firewall as it shall be, and the file. Copies that cannot start beside one that is to go wait
+    until it has gone. A pool gets just the new backends as soon as no copy has to be changed any more.
     """
     serving, hindered = Serving(aim), in_the_way(aim)
     leaving = {copy.model for copy in retired(aim)}
@@ -36,6 +37,9 @@ def plan_deploy(aim: Aim, config_text: str) -> Plan:
         *plan_starters(aim),
         *plan_guard(aim),
         *plan_services(aim, serving),
+        *plan_sleeping(aim),
+        *plan_leaving(aim, serving),
+        *plan_mode(aim),
         *_adopt(aim, serving),
         *plan_copies(aim, serving, leaving, free),
         *plan_retirements(aim, serving, first),

@@ -10,11 +10,15 @@ from floor.desired.state import BoxState, File, Kind, Unit
 from floor.plan.seen import Seen, UnitSeen
 
 COPY_PREFIX = "floor-copy-"
+GROUP_PREFIX = "floor-group-"
+ENGINE_PREFIXES = (COPY_PREFIX, GROUP_PREFIX)
 NGINX_TITLE = "nginx: master process "
-_UNITS, _ENGINES = f"{paths.UNITS}/", f"{paths.ENGINES}/"
+_UNITS, _ENGINES, _GROUPS = f"{paths.UNITS}/", f"{paths.ENGINES}/", f"{paths.GROUPS}/"
 # What each kind of process reads of the keys when it starts (nginx: at a reload, too).
 KEYS: dict[Kind, tuple[str, ...]] = {
     Kind.COPY: (str(paths.ENGINE_ENV),),
+    Kind.GROUP: (str(paths.ENGINE_ENV),),
+    Kind.GROUPS: (str(paths.STATUS_KEY), str(paths.STATUS_NEXT)),
     Kind.PROXY: tuple(map(str, (paths.ENGINE_KEY_CONF, paths.ENGINE_NEXT_CONF, paths.CLIENTS_CONF))),
     Kind.POOL: tuple(map(str, (paths.ENGINE_KEY, paths.ENGINE_NEXT, paths.STATUS_KEY, paths.STATUS_NEXT))),
     Kind.STATUS: tuple(map(str, (paths.STATUS_KEY, paths.STATUS_NEXT))),
@@ -31,16 +35,19 @@ class FileDifference:
 
 
 def belongs_to(path: str) -> str | None:
-    """Given an absolute path, return the copy's unit that it belongs to, or None where it is the whole box's.
+    """Given an absolute path, return the engine's unit that it belongs to, of a copy or of a part of a group, or None
+    where it is the whole box's.
 
-    A unit file, its drop-ins and a copy's settings change together with that copy, never before its turn. A drop-in of
+    A unit file, its drop-ins and an engine's settings change together with it, never before its turn. A drop-in of
     several units at once (`floor-.service.d`, systemd.unit(5)) is the whole box's.
     """
     if path.startswith(_UNITS):
         name = path.removeprefix(_UNITS).partition("/")[0].removesuffix(".d")
-        return name if name.startswith(COPY_PREFIX) and not name.endswith("-.service") else None
+        return name if name.startswith(ENGINE_PREFIXES) and not name.endswith("-.service") else None
     if path.startswith(_ENGINES):
         return f"{COPY_PREFIX}{path.removeprefix(_ENGINES).removesuffix('.json')}.service"
+    if path.startswith(_GROUPS):
+        return f"{GROUP_PREFIX}{path.removeprefix(_GROUPS).removesuffix('.json')}.service"
     return None
 
 
@@ -95,7 +102,7 @@ def relaunch(unit: Unit, seen: UnitSeen, box: Seen) -> str | None:
     if drop_ins := strays(seen, box):
         return f"drop-in {', '.join(drop_ins)} may have changed how it runs"
     # A process that tells its key needs no guess by its age.
-    return stale(unit, seen, box) if unit.kind is Kind.COPY and not seen.key else None
+    return stale(unit, seen, box) if unit.kind in (Kind.COPY, Kind.GROUP) and not seen.key else None
 
 
 def command(wanted: tuple[str, ...], running: tuple[str, ...]) -> tuple[str, ...]:
@@ -124,7 +131,7 @@ def strays(seen: UnitSeen, box: Seen) -> list[str]:
     One for all services of the box (`service.d`) is not floor's; one for all copies (`floor-copy-.service.d`) goes with
     what is the whole box's.
     """
-    own = seen.name if seen.name.startswith(COPY_PREFIX) else None
+    own = seen.name if seen.name.startswith(ENGINE_PREFIXES) else None
     return [path for path in seen.dropins if path in box.owned and belongs_to(path) == own]
 
 

@@ -58,7 +58,7 @@ def meet(aim: Aim, box: str, told: Mapping[str, Any]) -> Met:
 
 def _replaced(aim: Aim, box: str, option: Option) -> Wanted | None:
     """The copy in whose place an engine runs: by its port, or by the name or the weights that it serves."""
-    copies = [copy for copy in aim.copies if copy.box == box]
+    copies = [one for copy in aim.copies for one in copy.each() if one.box == box]
     port = option.values["port"]
     same = [copy for copy in copies if copy.resolved.port == port]
     same += [
@@ -89,6 +89,8 @@ def _engine(aim: Aim, copy: Wanted, found: Found, option: Option, told: Mapping[
 
 def _apart(aim: Aim, copy: Wanted, found: Found, option: Option) -> str:
     """Why floor's proxies cannot send an engine requests until it is replaced; empty where they can."""
+    if copy.grouped:
+        return "a group takes its place"
     address, port = aim.addresses.get(copy.box), option.values["port"]
     if found.engine != copy.resolved.engine:
         return f"it speaks {found.engine}"
@@ -105,7 +107,9 @@ def _apart(aim: Aim, copy: Wanted, found: Found, option: Option) -> str:
 def _listeners(aim: Aim, box: str, told: Mapping[str, Any], known: set[str]) -> Iterator[Foreign]:
     """Who else holds a port that floor wants: for an engine, for a proxy, for the status port."""
     wanted = {
-        copy.resolved.port: (f"the port of {copy.backend}", copy.backend) for copy in aim.copies if copy.box == box
+        part.resolved.port: (f"the port of {copy.backend}", copy.backend)
+        for copy in aim.copies
+        if (part := copy.on(box))
     }
     fronts: dict[int, tuple[str, str | None]] = {aim.config.boxes[box].status_port: ("the status port", None)}
     if box in aim.config.proxy.boxes:

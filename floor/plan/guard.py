@@ -43,7 +43,7 @@ def _extra(aim: Aim, box: str) -> Extra:
     proxies = {seen.box for seen in aim.seen.values() if seen.unit(PROXY).running} - set(aim.config.proxy.boxes)
     running = [copy for copy in present(aim, box) if aim.seen[box].unit(copy.unit).running]
     ports = {split_url(str(copy.check["url"]))[1] for copy in running if copy.check}
-    wanted = {copy.resolved.port for copy in aim.copies if copy.box == box}
+    wanted = {part.resolved.port for copy in (*aim.copies, *aim.sleeping) if (part := copy.on(box))}
     return Extra(frozenset(proxies), frozenset(ports - wanted), open=bool(aim.foreign.get(box)))
 
 

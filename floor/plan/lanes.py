@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from floor.box.drains import Drain
 from floor.plan import holders
-from floor.plan.aim import Aim, Copy, Wanted
+from floor.plan.aim import Aim, Copy, Part, Wanted
 from floor.plan.seen import Seen
 from floor.plan.steps import Late, Step, Until
 
@@ -34,9 +34,12 @@ def take_out(aim: Aim, copy: Copy, why: str, *, last: bool, proxies: Sequence[Se
 
 
 def bring_down(copy: Copy, why: str) -> list[Step]:
-    """Stop the unit of `copy`; done only when no process of it is left."""
-    stopped = Until("stopped", STOP_SECONDS, late="kill")
-    return [Step(copy.box, "unit.stop", {"unit": copy.unit}, f"stop {copy.backend}", why, stopped)]
+    """Stop the units of `copy`; done only when no process of them is left."""
+    stopped, text = Until("stopped", STOP_SECONDS, late="kill"), f"stop {copy.backend}"
+    # All parts of a group are told before any is waited for: without its head a rank takes long to obey.
+    told = [Step(box, "unit.stop", {"unit": unit, "timeout": 0.0}, text, why) for box, unit in copy.places]
+    waits = [Step(box, "unit.stop", {"unit": unit}, text, why, stopped) for box, unit in copy.places]
+    return [*(told if len(told) > 1 else []), *waits]
 
 
 def take_away(aim: Aim, copy: Copy, why: str, *, last: bool) -> list[Step]:
@@ -49,22 +52,31 @@ def take_away(aim: Aim, copy: Copy, why: str, *, last: bool) -> list[Step]:
     return [*out, disable, *bring_down(copy, why)]
 
 
-def bring_up(copy: Wanted, why: str, *, enabled: bool) -> list[Step]:
-    """Wait for memory, start the unit of `copy`, wait until it is warm."""
-    unit = {"unit": copy.unit}
-    steps = [memory] if (memory := _memory(copy)) else []
-    if not enabled:
-        steps.append(Step(copy.box, "unit.enable", unit, f"enable {copy.unit}"))
-    steps.append(Step(copy.box, "unit.start", unit, f"start {copy.backend}", why))
-    steps.append(wait_warm(copy))
-    return steps
+def bring_up(aim: Aim, copy: Wanted, why: str) -> list[Step]:
+    """Wait for memory on every box of `copy`, start its units, wait until it is warm."""
+    steps = [memory for part in copy.parts if (memory := _memory(part))]
+    for part in copy.parts:
+        unit = {"unit": part.unit}
+        steps += enable(aim, part)
+        steps.append(Step(part.box, "unit.start", unit, f"start {copy.backend}", why))
+    return [*steps, *wait_warm(copy)]
 
 
-def wait_warm(copy: Wanted) -> Step:
-    """Wait until the unit of `copy` is active, which is when its warm-up has ended."""
+def enable(aim: Aim, part: Part) -> list[Step]:
+    """Let a unit start with its box, where it does not yet."""
+    if aim.seen[part.box].unit(part.unit).enabled == "enabled":
+        return []
+    return [Step(part.box, "unit.enable", {"unit": part.unit}, f"enable {part.unit}")]
+
+
+def wait_warm(copy: Wanted) -> list[Step]:
+    """Wait until the units of `copy` are active, its head's last: that is when its warm-up has ended."""
     warm = Until("active", copy.resolved.start_time + START_SLACK, value="active", crashed=True)
-    params = {"unit": copy.unit, "until": "active"}
-    return Step(copy.box, "unit.wait", params, f"wait until {copy.backend} is warm", until=warm)
+    text = f"wait until {copy.backend} is warm"
+    return [
+        Step(box, "unit.wait", {"unit": unit, "until": "active"}, text, until=warm)
+        for box, unit in reversed(copy.places)
+    ]
 
 
 def let_in(aim: Aim, copy: Copy) -> list[Step]:
@@ -74,9 +86,9 @@ def let_in(aim: Aim, copy: Copy) -> list[Step]:
     """
     steps = []
     for proxy in aim.proxies:
-        if any(_absence(drain, copy) for drain in proxy.drained(copy.backend)):
-            params = {"backend": copy.backend, "holder": holders.absent(copy.box), "outlives": True}
-            why = f"{copy.box} answers and is as wanted"
+        for box in sorted({box for box, _ in copy.places if _held_for(proxy.drained(copy.backend), box)}):
+            params = {"backend": copy.backend, "holder": holders.absent(box), "outlives": True}
+            why = f"{box} answers and is as wanted"
             steps.append(Step(proxy.box, "drain.remove", params, f"{copy.backend} may come back", why))
         drain = {"backend": copy.backend, "holder": aim.holder}
         steps.append(Step(proxy.box, "drain.remove", drain, f"readmit {copy.backend}"))
@@ -98,8 +110,12 @@ def rejoin(aim: Aim, copy: Copy, *, awaited: Collection[Seen]) -> list[Step]:
 
 
 def _absence(drain: Drain, copy: Copy) -> bool:
-    """Whether `copy` is held out because its box did not answer once."""
-    return drain.epoch is None and drain.holder == holders.absent(copy.box)
+    """Whether `copy` is held out because a box of its did not answer once."""
+    return any(_held_for([drain], box) for box, _ in copy.places)
+
+
+def _held_for(drains: Collection[Drain], box: str) -> bool:
+    return any(drain.epoch is None and drain.holder == holders.absent(box) for drain in drains)
 
 
 def _comes(proxy: Seen, copy: Copy) -> bool:
@@ -114,10 +130,10 @@ def in_pool(box: str, copy: Copy, *, member: bool, late: Late = "fail") -> Step:
     return Step(box, "pool.wait", params, text, until=Until("reached", POOL_SECONDS, late=late))
 
 
-def _memory(copy: Wanted) -> Step | None:
-    share, size = copy.resolved.utilization, copy.resolved.cache_memory
+def _memory(part: Part) -> Step | None:
+    share, size = part.resolved.utilization, part.resolved.cache_memory
     if share is None and size is None:
         return None
     params = {"fraction": share, "bytes": None if share else size}
     fits = Until("fits", MEMORY_SECONDS)
-    return Step(copy.box, "memory.wait", params, f"wait until {copy.backend} fits in memory", until=fits)
+    return Step(part.box, "memory.wait", params, f"wait until {part.resolved.backend} fits in memory", until=fits)

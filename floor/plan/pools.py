@@ -100,7 +100,10 @@ def _direct(pool: Mapping[str, Any], one: Mapping[str, Any]) -> bool:
     """Whether nginx, as wanted, may send `one` what it sends the members of `pool` that it reaches directly."""
     shared = [other for other in pool["backends"] if not _detoured(other)]
     same = all((other["key"], other["dialect"]) == (one.get("key"), one.get("dialect")) for other in shared)
-    return bool(shared) and same and not _detoured(one)
+    # In a mode in which nobody answers for a model nginx sends what it does in the other one: a group is never keyless
+    # unless its engine is.
+    nobody = not pool["backends"] and bool(one.get("key"))
+    return (bool(shared) or nobody) and same and not _detoured(one)
 
 
 def _detoured(one: Mapping[str, Any]) -> bool:

@@ -26,7 +26,7 @@ def problems(aim: Aim, told: Collection[tuple[str, int]] = ()) -> list[str]:
     for box, seen in aim.seen.items():
         found += _programs(seen, aim.wanted[box])
         found += _ports(aim, seen, told)
-    for copy in aim.copies:
+    for copy in (part for each in aim.copies for part in each.each()):
         found += _copy(copy, aim.seen[copy.box], told)
     return found
 
@@ -36,7 +36,7 @@ def restart_problems(aim: Aim, backends: Collection[str]) -> list[str]:
     chosen = [copy for copy in aim.copies if copy.backend in backends]
     found = [
         f"{copy.box}: {copy.backend} is not deployed there yet; run `floor deploy`"
-        for copy in chosen
+        for copy in (part for each in chosen for part in each.each())
         if aim.seen[copy.box].files.get(str(paths.UNITS / copy.unit)) is None
     ]
     return found + [

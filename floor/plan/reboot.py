@@ -23,7 +23,7 @@ def plan_reboot(aim: Aim, before: Mapping[str, str]) -> Plan:
     boxes = [box for box in before if box in aim.seen]
     left = any(aim.seen[box].boot == before[box] for box in boxes)
     for box in sorted(boxes, key=lambda box: aim.seen[box].boot == before[box]):
-        copies = [copy for copy in aim.copies if copy.box == box]
+        copies = [copy for copy in aim.copies if copy.on(box)]
         if aim.seen[box].boot == before[box]:
             outage = tuple(model for model in _models(copies) if serving.only(model, _names(copies, model)))
             stages += stage(f"reboot {box}", _reboot(aim, box, before[box], copies, outage), outage=outage)
@@ -58,22 +58,23 @@ def _names(copies: list[Wanted], model: str) -> set[str]:
 
 def _reboot(aim: Aim, box: str, boot: str, copies: list[Wanted], outage: tuple[str, ...]) -> list[Step]:
     seen, why = aim.seen[box], "asked for"
-    up = [copy for copy in copies if seen.unit(copy.unit).running]
+    here = [(copy, part) for copy in copies if (part := copy.on(box))]
+    up = [copy for copy, part in here if seen.unit(part.unit).running]
     out = [step for copy in up for step in lanes.take_out(aim, copy, why, last=copy.model in outage)]
     # All are taken out before any is waited for: what they have ends side by side.
     out.sort(key=lambda step: step.call == "engine.idle")
-    starts = [copy for copy in copies if seen.unit(copy.unit).enabled == "enabled"]
+    starts = [(copy, part) for copy, part in here if seen.unit(part.unit).enabled == "enabled"]
     order = Step(box, "box.reboot", {"boot": boot}, f"reboot {box}", why, away=BOOT_SECONDS)
     back = Step(
         box,
         "box.back",
-        {"boot": boot, "units": [copy.unit for copy in starts]},
+        {"boot": boot, "units": [part.unit for _, part in starts]},
         f"wait until {box} is back",
         until=Until("back", BOOT_SECONDS),
         away=BOOT_SECONDS,
     )
-    warm = [lanes.wait_warm(copy) for copy in starts]
-    into = [step for copy in starts for step in lanes.let_in(aim, copy)]
+    warm = [step for copy, _ in starts for step in lanes.wait_warm(copy)]
+    into = [step for copy, _ in starts for step in lanes.let_in(aim, copy)]
     return [*out, order, back, *warm, *into, *_others(aim, box, now=False)]
 
 
@@ -81,11 +82,11 @@ def _after(aim: Aim, box: str, copies: list[Wanted], *, left: bool) -> list[Step
     """What is left to do on a box that has rebooted; `left`: others are still to go."""
     steps: list[Step] = []
     for copy in copies:
-        unit = aim.seen[box].unit(copy.unit)
-        if unit.active == "active":
+        part = copy.on(box)
+        if aim.active(copy):
             steps += lanes.rejoin(aim, copy, awaited=aim.knows(copy))
-        elif unit.enabled == "enabled":
-            steps += [lanes.wait_warm(copy), *lanes.let_in(aim, copy)]
+        elif part and aim.seen[box].unit(part.unit).enabled == "enabled":
+            steps += [*lanes.wait_warm(copy), *lanes.let_in(aim, copy)]
     return [*steps, *(_others(aim, box, now=True) if left else [])]
 
 
@@ -100,7 +101,7 @@ def _others(aim: Aim, box: str, *, now: bool) -> list[Step]:
     return [
         lanes.in_pool(box, copy, member=True, late="go on")
         for copy in aim.copies
-        if copy.box != box
+        if not copy.on(box)
         and any(copy.backend in proxy.serving(copy.model) for proxy in elsewhere)
         and not holders.held(aim.seen[box].drained(copy.backend))
         and not (now and copy.backend in aim.seen[box].serving(copy.model))

@@ -37,15 +37,13 @@ def restarted(aim: Aim, copy: Wanted, invocation: str) -> bool:
 
 
 def _lane(aim: Aim, copy: Wanted, invocation: str, *, last: bool, awaited: bool) -> list[Step]:
-    unit = aim.seen[copy.box].unit(copy.unit)
     why = "asked for"
-    enabled = unit.enabled == "enabled"
-    if not unit.running:
-        return [*lanes.bring_up(copy, why, enabled=enabled), *lanes.let_in(aim, copy)]
+    if not aim.running(copy):
+        return [*lanes.bring_up(aim, copy, why), *lanes.let_in(aim, copy)]
     if not restarted(aim, copy, invocation):
         out = lanes.take_out(aim, copy, why, last=last)
-        up = lanes.bring_up(copy, why, enabled=enabled)
+        up = lanes.bring_up(aim, copy, why)
         return [*out, *lanes.bring_down(copy, why), *up, *lanes.let_in(aim, copy)]
-    if unit.active != "active":
-        return [lanes.wait_warm(copy), *lanes.let_in(aim, copy)]
+    if not aim.active(copy):
+        return [*lanes.wait_warm(copy), *lanes.let_in(aim, copy)]
     return lanes.rejoin(aim, copy, awaited=aim.knows(copy) if awaited else ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from floor.desired.copies import settings_path
+from floor.desired import copies, groups
 from floor.plan import difference, lanes
 from floor.plan.aim import Aim, Copy, Wanted, check_params
 from floor.plan.files import file_steps, is_unit, reload_units
@@ -15,7 +15,7 @@ ROUNDING = 1e-6  # of shares that are added up
 
 
 def retired(aim: Aim) -> list[Copy]:
-    """Given the aim, return the copies that have a unit on a box and are not wanted there."""
+    """Given the aim, return the copies and parts of groups that have a unit on a box and are not wanted there."""
     found = []
     for box in aim.seen:
         wanted = {unit.name for unit in aim.wanted[box].units}
@@ -24,10 +24,10 @@ def retired(aim: Aim) -> list[Copy]:
 
 
 def present(aim: Aim, box: str) -> list[Copy]:
-    """Given a box that answers, return the copies of which anything is there: files or a unit, wanted or not."""
+    """Given a box that answers, return the copies and parts of which anything is there: files or a unit, or both."""
     seen = aim.seen[box]
     names = {name for path in seen.owned if (name := difference.belongs_to(path))}
-    names |= {name for name in seen.units if name.startswith(difference.COPY_PREFIX)}
+    names |= {name for name in seen.units if name.startswith(difference.ENGINE_PREFIXES)}
     return [_copy(aim, box, name) for name in sorted(names)]
 
 
@@ -37,18 +37,17 @@ def in_the_way(aim: Aim) -> dict[str, str]:
     They would want its port, or do not fit into memory with it: then it has to go first.
     """
     leaving = [copy for copy in retired(aim) if aim.seen[copy.box].unit(copy.unit).running]
-    starting = [
-        copy for copy in aim.copies if not aim.seen[copy.box].unit(copy.unit).running or copy.backend in aim.replaced
-    ]
+    starting = [copy for copy in aim.copies if not aim.running(copy) or copy.backend in aim.replaced]
     return {new.backend: old.backend for old in leaving for new in starting if _hinders(aim, old, new)}
 
 
 def _hinders(aim: Aim, old: Copy, new: Wanted) -> bool:
-    if old.box != new.box:
+    here = new.on(old.box)
+    if here is None:
         return False
-    shares = [copy.resolved.utilization or 0.0 for copy in aim.copies if copy.box == new.box]
+    shares = [part.resolved.utilization or 0.0 for copy in aim.copies if (part := copy.on(old.box))]
     taken = _share(aim.seen[old.box].unit(old.unit).argv)
-    return str(old.check.get("url", "")).endswith(f":{new.resolved.port}") or taken + sum(shares) > 1.0 + ROUNDING
+    return str(old.check.get("url", "")).endswith(f":{here.resolved.port}") or taken + sum(shares) > 1.0 + ROUNDING
 
 
 def _share(argv: Sequence[str]) -> float:
@@ -85,15 +84,20 @@ def _files(aim: Aim, copy: Copy) -> list[Step]:
 
 
 def _copy(aim: Aim, box: str, unit: str) -> Copy:
-    model = unit.removeprefix(difference.COPY_PREFIX).removesuffix(".service")
+    grouped = unit.startswith(difference.GROUP_PREFIX)
+    prefix, settings = (
+        (difference.GROUP_PREFIX, groups.settings_path) if grouped else (difference.COPY_PREFIX, copies.settings_path)
+    )
+    model = unit.removeprefix(prefix).removesuffix(".service")
+    check = check_params(aim.seen[box].texts.get(settings(model)))
     # The longest of all models: floor.yaml may no longer say how long a request of this one may take.
     longest = max((found.request_time for found in aim.config.models.values()), default=0.0)
     known = aim.config.models.get(model)
     return Copy(
-        backend=f"{model}@{box}",
+        backend=str(check.get("backend") or f"{model}@{box}") if grouped else f"{model}@{box}",
         model=model,
         box=box,
         unit=unit,
         request_time=known.request_time if known else longest,
-        check=check_params(aim.seen[box].texts.get(settings_path(model))),
+        check=check,
     )

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from floor.box import paths
 from floor.desired.state import Kind, Unit
-from floor.plan import difference, guard, lanes, takeover, tls
+from floor.plan import difference, guard, lanes, modes, takeover, tls
 from floor.plan.aim import Aim
 from floor.plan.files import file_steps, is_unit, reload_units
 from floor.plan.pools import Between, between
@@ -20,6 +20,7 @@ ORDER = (
     Kind.TARGET,
     Kind.GUARD,
     Kind.STATUS,
+    Kind.GROUPS,
     Kind.POOL,
     Kind.PROXY,
     Kind.TIMER,
@@ -34,6 +35,7 @@ def plan_services(aim: Aim, serving: Serving) -> list[Stage]:
     although it is the last one that serves its model makes the stage an outage.
     """
     leaving = {copy.backend for copy in retired(aim) if aim.seen[copy.box].unit(copy.unit).running}
+    leaving |= modes.staying(aim)
     moving = set(aim.replaced)
     boxes = [box for box in aim.wanted if box in aim.seen]
     proxies = [seen.box for seen in aim.proxies]
@@ -129,7 +131,7 @@ def _settled(aim: Aim, proxy: Seen) -> list[Step]:
     return [
         lanes.in_pool(proxy.box, copy, member=True, late="go on")
         for copy in aim.copies
-        if (aim.seen[copy.box].unit(copy.unit).active == "active" or copy.backend in takeover.adopted(aim))
+        if (aim.active(copy) or copy.backend in takeover.adopted(aim))
         and not proxy.drained(copy.backend)
         and copy.backend not in aim.replaced
     ]
@@ -139,6 +141,8 @@ def _files(aim: Aim, box: str, pool: Between | None) -> list[difference.FileDiff
     """The box's files that are not as wanted; of the pools' settings those that hold just then."""
     found = aim.differing(box, None)
     found = [each for each in found if each.wanted is None or not guard.own(each.path)]
+    if modes.in_other(aim, aim.seen[box]):  # that has its own stage, once nothing of the other mode runs
+        found = [each for each in found if each.path != str(paths.MODE)]
     file = aim.wanted[box].file(str(paths.POOL_SETTINGS))
     if pool is None or file is None:
         return found
@@ -150,7 +154,7 @@ def _leftover(aim: Aim, box: str) -> list[str]:
     """Services of ours that run or are enabled on a box and are not wanted there."""
     ours = {unit.name for unit in aim.wanted[box].units}
     names = {unit.name for unit in aim.seen[box].units.values() if unit.running or unit.enabled == "enabled"}
-    return sorted(name for name in names - ours if not name.startswith((difference.COPY_PREFIX, paths.FETCH_UNIT)))
+    return sorted(name for name in names - ours if not name.startswith((*difference.ENGINE_PREFIXES, paths.FETCH_UNIT)))
 
 
 def _take_away(box: str, name: str) -> list[Step]:

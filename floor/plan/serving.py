@@ -21,7 +21,7 @@ class Serving:
     def anyone(self, model: str) -> bool:
         """Whether `model` is served anywhere."""
         if self._blind:
-            up = (copy for copy in self._aim.copies if self._aim.seen[copy.box].unit(copy.unit).active == "active")
+            up = (copy for copy in self._aim.copies if self._aim.active(copy))
             return any(copy.model == model for copy in up)
         return any(self._pools(model))
 

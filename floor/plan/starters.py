@@ -13,7 +13,7 @@ from floor.plan.standing import Foreign, keeper
 
 def ports(aim: Aim, box: str) -> list[int]:
     """The ports of the engines that floor wants on a box."""
-    return sorted({copy.resolved.port for copy in aim.copies if copy.box == box})
+    return sorted({part.resolved.port for copy in (*aim.copies, *aim.sleeping) if (part := copy.on(box))})
 
 
 def starters(
@@ -25,7 +25,7 @@ def starters(
     notes: list[str] = []
     known = {thing.name for thing in standing}
     aimed = Aimed(
-        dialects={copy.resolved.engine for copy in aim.copies if copy.box == box},
+        dialects={copy.resolved.engine for copy in aim.copies if copy.on(box)},
         ports=ports(aim, box),
         names={thing.name.removesuffix(".service") for thing in standing} - set(others),
         others=others,

@@ -31,7 +31,8 @@ def fronts(aim: Aim, box: str) -> list[Step]:
 
 def standing(aim: Aim, copy: Wanted) -> tuple[Foreign, ...]:
     """What runs in the place of a copy."""
-    return tuple(thing for thing in aim.foreign.get(copy.box, ()) if thing.backend == copy.backend)
+    every = (thing for box, _ in copy.places for thing in aim.foreign.get(box, ()))
+    return tuple(thing for thing in every if thing.backend == copy.backend)
 
 
 def adopted(aim: Aim) -> dict[str, Wanted]:

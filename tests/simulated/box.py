@@ -117,6 +117,8 @@ class SimulatedBox:
         self.nginx_says = ""
         self.trial_says = ""  # what a fresh process of an engine's build complains of
         self.unreadable = False  # weights that the engine's user may not read
+        self.build: dict[str, Any] = {}  # what `fabric.look` tells otherwise than usual
+        self.cut_off = False  # from the other boxes of a group, on their fabric
         self.full = False  # no memory is free
         self.events: list[dict[str, Any]] = []
         self.journal: list[str] = []

@@ -123,6 +123,19 @@ class Calls:
         said = self._box.trial_says
         return {"code": 2 if said else 0, "out": "", "err": said, "skipped": "", "late": False}
 
+    def fabric_look(self, params: dict[str, Any]) -> Any:
+        return {
+            "link": {"there": True, "up": True, "mtu": 9000, "addresses": ["198.51.100.1/24"], "others": []},
+            "devices": {},
+            "version": "0.32.0",
+            "weights": {"digest": None, "files": {"config.json": 2}, "small": {}, "config": {}},
+            **self._box.build,
+        }
+
+    def fabric_meet(self, params: dict[str, Any]) -> Any:
+        ways = {str(port): "no answer" if self._box.cut_off else "" for port in params["ports"]}
+        return {"reached": dict.fromkeys(params["peers"], ways), "heard": params["peers"], "held": {}}
+
     def units_reload(self, params: dict[str, Any]) -> Any:
         self._box.needs_reload.clear()
         return {}

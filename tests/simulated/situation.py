@@ -49,6 +49,8 @@ LOOKING = {
     "launch.check",
     "launch.trial",
     "foreign.look",
+    "fabric.look",
+    "fabric.meet",
     "events.append",
     "operation.renew",
 } | WAITING

@@ -14,7 +14,7 @@ from floor.errors import RefusedError, UsageError
 OURS = re.compile(r"floor[A-Za-z0-9_.@:-]*\.(service|target|timer|path|socket)")
 ANY = re.compile(r"[A-Za-z0-9_.@:\\][A-Za-z0-9_.@:\\-]*\.(service|target|timer|path|socket)")
 STOPPED = ("inactive", "failed")
-COPY = "floor-copy-"
+ENGINES = ("floor-copy-", "floor-group-")  # units that leave before they stop
 
 
 def _name(call: Call) -> str:
@@ -88,13 +88,13 @@ def _simply(call: Call, verb: str) -> dict[str, Any]:
 def stop(call: Call) -> dict[str, Any]:
     """{epoch, unit, timeout} → {stopped, left, active}: stopped only when no process and no container is left.
 
-    Whoever asks has drained a copy, or decided not to: its unit then does not wait for that once more.
+    Whoever asks has drained an engine, or decided not to: its unit then does not wait for that once more.
     """
     name = _name(call)
     with call.work():
         unit = systemctl.show([name], call.run)[name]
         if unit.active not in STOPPED:
-            if name.startswith(COPY):
+            if name.startswith(ENGINES):
                 mark = leaving.Mark(unit.invocation, call.wall(), call.clock())
                 leaving.put(paths.DRAINED, name, mark, call.root)
             systemctl.do(["stop", "--no-block", "--", name], call.run)

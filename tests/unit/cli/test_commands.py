@@ -169,7 +169,8 @@ def test_schema_and_render(floor: Floor, tmp_path: Path) -> None:
     done = floor("render", "--out", str(tmp_path / "out"))
     assert done.code == 0
     assert done.lines[0].startswith(f"{tmp_path / 'out' / 'spark-a'}: ")
-    assert floor("render", "--out", str(tmp_path / "out"), "--mode", "split").code == 5
+    assert floor("render", "--out", str(tmp_path / "out"), "--mode", "split").code == 0
+    assert floor("render", "--out", str(tmp_path / "out"), "--mode", "both").code == 2
     assert floor("render", "--out", str(tmp_path / "out"), "--mode", "fast").code == 2
 
 

@@ -20,8 +20,7 @@ proxy: {boxes: [a]}
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
-        (["deploy", "--mode", "fast"], 2, "mode 'fast': there is no such mode; write replicas"),
-        (["deploy", "--mode", "split"], 5, "mode split: this version of floor deploys replicas only"),
+        (["deploy", "--mode", "fast"], 2, "mode 'fast': there is no such mode; write one of replicas, split"),
         (["restart", "nope"], 2, "nope: no managed backend, box or model of that name; there are m@a"),
     ],
 )

@@ -35,6 +35,11 @@ models:
 proxy: {boxes: [spark-a], listen: 8080}
 health: {stall: 120, min_speed: 2.5}
 """
+# For a split: both boxes get a fabric.
+FABRIC = (
+    ("{host: 192.0.2.11}", "{host: 192.0.2.11, fabric: {interface: fab0, address: 198.51.100.1}}"),
+    ("{host: spark-b.example,", "{host: spark-b.example, fabric: {interface: fab0, address: 198.51.100.2},"),
+)
 ADDRESSES = {"spark-a": "192.0.2.11", "spark-b": "192.0.2.12", "mac": "192.0.2.20"}
 
 

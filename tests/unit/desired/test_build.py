@@ -8,8 +8,8 @@ import pytest
 from floor.config import Config, parse
 from floor.desired.build import build
 from floor.desired.state import BoxFacts, BoxState, Kind
-from floor.errors import ConfigError, RefusedError, UsageError
-from tests.unit.desired.example import make
+from floor.errors import ConfigError, UsageError
+from tests.unit.desired.example import FABRIC, make
 
 ETC, UNITS = "/etc/floor/", "/etc/systemd/system/"
 WATCHED = [Kind.GUARD, Kind.ROUND, Kind.TIMER]
@@ -107,16 +107,38 @@ def test_boxes_nobody_knows_of_are_still_told_what_to_hold(config: Config) -> No
     assert launch.argv[launch.argv.index("--host") + 1] == "spark-b.example"
 
 
-def test_mode_split_is_refused(config: Config) -> None:
-    with pytest.raises(
-        RefusedError, match=r"^mode split: this version of floor deploys replicas only; write --mode replicas$"
-    ):
-        build(config, "split", {}, "r")
-
-
 def test_another_mode_is_a_usage_error(config: Config) -> None:
-    with pytest.raises(UsageError, match=r"^mode 'both': there is no such mode; write replicas$"):
+    with pytest.raises(UsageError, match=r"^mode 'both': there is no such mode; write one of replicas, split$"):
         build(config, "both", {}, "r")
+
+
+def test_without_a_split_the_modes_differ_by_one_word(config: Config) -> None:
+    """A box whose last split was taken out of the file may still be in mode split: its copies run there as well."""
+    replicas, split = (build(config, mode, {}, "r")["spark-b"] for mode in ("replicas", "split"))
+    differing = [one.path for one, other in zip(replicas.files, split.files, strict=True) if one != other]
+    units = [UNITS + f"floor-copy-{model}.service" for model in ("flagship", "small.embed")]
+    assert differing == [ETC + "mode", *units]
+    assert [unit.launch.digest for unit in replicas.units] == [unit.launch.digest for unit in split.units]
+    assert "ExecCondition=/usr/bin/grep -qx -e replicas -e split /etc/floor/mode" in split.file(units[0]).text  # type: ignore[union-attr]
+
+
+def test_what_a_switch_touches_runs_in_one_mode_and_all_else_in_both() -> None:
+    box = make(
+        (
+            "replicas: [spark-a, {",
+            "split: {boxes: [spark-a, spark-b], tensor_parallel: 2, utilization: 0.5}\n    replicas: [spark-a, {",
+        ),
+        *FABRIC,
+    )["spark-b"]
+    modes = {unit.backend: unit.modes for unit in box.units if unit.kind is Kind.COPY}
+    assert modes == {"flagship@spark-b": ("replicas",), "small.embed@spark-b": ("replicas", "split")}
+    assert (
+        "ExecCondition=/usr/bin/grep -qx replicas /etc/floor/mode"
+        in box.file(UNITS + "floor-copy-flagship.service").text
+    )  # type: ignore[union-attr]
+    assert all(
+        unit.runs("replicas") and unit.runs("split") for unit in box.units if unit.kind not in (Kind.COPY, Kind.GROUP)
+    )
 
 
 def test_a_value_that_no_unit_can_hold_names_its_copy() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from floor.desired import nginx
 from floor.desired.state import BoxState
 from tests.unit.desired import unitfile
-from tests.unit.desired.example import make
+from tests.unit.desired.example import FABRIC, make
 
 FOLDER = "/etc/floor/nginx/"
 
@@ -129,11 +129,11 @@ def test_durations_are_never_shorter_than_meant(seconds: float) -> None:
     assert seconds - 1e-9 <= meant <= seconds + 0.0011
 
 
-def test_a_model_that_is_only_split_has_no_port() -> None:
+def test_a_model_that_is_only_split_has_its_port_too() -> None:
+    """In the other mode it says there that nobody is there."""
     text = "    replicas: [spark-b]\nproxy"
     state = make(
-        (text, "    split: {boxes: [spark-a, spark-b], tensor_parallel: 2, utilization: 0.05}\nproxy"),
-        ("{host: 192.0.2.11}", "{host: 192.0.2.11, fabric: {interface: e, address: 198.51.100.1}}"),
-        ("status_port: 9000}", "status_port: 9000, fabric: {interface: e, address: 198.51.100.2}}"),
+        (text, "    split: {boxes: [spark-a, spark-b], tensor_parallel: 2, utilization: 0.05}\nproxy"), *FABRIC
     )["spark-a"]
-    assert [name for name in _files(state) if name.startswith("servers/")] == ["servers/flagship.conf"]
+    servers = [name for name in _files(state) if name.startswith("servers/")]
+    assert servers == ["servers/flagship.conf", "servers/small.embed.conf"]

@@ -29,6 +29,7 @@ ELSEWHERE = {
     "operation.renew",
 }  # have their own
 ELSEWHERE |= {f"fetch.{verb}" for verb in CALLS["fetch"]}
+ELSEWHERE |= {f"fabric.{verb}" for verb in CALLS["fabric"]}
 ELSEWHERE |= {f"foreign.{verb}" for verb in CALLS["foreign"]}
 
 

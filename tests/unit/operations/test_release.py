@@ -80,14 +80,19 @@ def test_an_older_file_is_refused_with_the_difference_until_going_back_is_meant(
 def test_a_mode_that_is_none_or_not_theirs(deployed: Situation) -> None:
     for mode, error, told in (
         ("fast", UsageError, r"mode 'fast': there is no such mode; write one of replicas, split"),
-        ("split", RefusedError, r"the boxes are in mode replicas, not split; a deployment does not change the mode"),
+        ("split", RefusedError, r"the boxes are in mode replicas, not split; `floor switch split` brings them there"),
     ):
         with pytest.raises(error, match=told):
             deployed.site().observe(mode)
     deployed.box("spark-a").edit("/etc/floor/mode", "fast\n")
-    with pytest.raises(RefusedError, match=r"the boxes are in different modes \(spark-a: fast, spark-b: replicas\)"):
+    with pytest.raises(RefusedError, match=r"spark-a: /etc/floor/mode says 'fast', which is no mode; remove it"):
         deployed.site().observe()
-    deployed.box("spark-b").edit("/etc/floor/mode", "fast\n")
+    deployed.box("spark-a").edit("/etc/floor/mode", "split\n")
+    told = r"modes \(spark-a: split, spark-b: replicas\): .*`floor switch replicas` or `floor switch split` ends it"
+    with pytest.raises(RefusedError, match=told):
+        deployed.site().observe()
+    assert deployed.site().observe("split", switch=True).mode == "split"
+    deployed.box("spark-a").edit("/etc/floor/mode", "fast\n")
     with pytest.raises(RefusedError, match=r"spark-a: /etc/floor/mode says 'fast', which is no mode; remove it"):
         deployed.site().observe()
 

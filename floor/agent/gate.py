@@ -1,0 +1,117 @@
+"""`python -I -m floor.agent.gate MODEL`: holds a part of a group until all its parts can start together.
+
+It is an ExecStartPre= of the part's unit, whoever starts it, so ranks never race: the head waits until every worker has
+joined this start of it with no process left, a worker until the head goes under the start that it has joined. It may
+wait for hours; systemd is told again and again that this is no start that hangs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from floor.box import containers, parts, paths, processes, systemctl
+from floor.box.notify import Notifier
+from floor.box.parts import HEAD, Mark, Phase, Told
+from floor.errors import FloorError
+from floor.group import settings
+from floor.group.ask import Others
+from floor.group.decide import Gate, gate
+from floor.group.settings import Group
+
+EVERY = 0.5  # seconds between two looks
+EXTEND = 60.0  # seconds that systemd is asked for each time; longer than a look at boxes that do not answer takes
+TELL_EVERY = 60.0  # seconds between two lines of the journal while nothing changes
+
+
+class Waiting:
+    """One start of a part at its gate. Given its group, the start (InvocationID) and the root of all paths."""
+
+    def __init__(self, group: Group, start: str, root: Path) -> None:
+        self._group, self._root = group, root
+        own = Told(group.part, group.unit, Phase.WAITING, start, start if group.part == HEAD else None)
+        self._own = replace(own, left=left(group))
+        self._said, self._at = "", float("-inf")
+
+    def run(self, notifier: Notifier, wanted: settings.Settings) -> None:
+        """Return when the rank may start. Raise FloorError where that cannot be found out."""
+        others = Others(self._group, time.monotonic)
+        self._mark(going=False)
+        try:
+            while True:
+                notifier.extend(EXTEND)
+                began = time.monotonic()
+                if self._look(others, settings.keys(wanted, self._root)).go:
+                    return
+                time.sleep(max(0.0, EVERY - (time.monotonic() - began)))
+        finally:
+            others.close()
+
+    def _look(self, others: Others, keys: Sequence[str]) -> Gate:
+        if self._own.left:
+            self._own = replace(self._own, left=left(self._group))
+            self._mark(going=False)
+        found = gate(self._own, {box: look.told for box, look in others.look(keys).items()})
+        if found.generation != self._own.generation or found.go:
+            self._own = replace(self._own, generation=found.generation)
+            self._mark(going=found.go)
+        self._say("all of it starts now" if found.go else found.waits)
+        return found
+
+    def _mark(self, *, going: bool) -> None:
+        own = self._own
+        parts.put(self._group.model, Mark(own.start, going, own.generation, own.left), self._root)
+
+    def _say(self, words: str) -> None:
+        if words != self._said or time.monotonic() - self._at >= TELL_EVERY:
+            log(f"{self._group.model}: {self._group.part}: {words}")
+            self._said, self._at = words, time.monotonic()
+
+
+def left(group: Group) -> tuple[int | str, ...]:
+    """Given the group that this process is of, return what an earlier start left: processes, and its container."""
+    inside = processes.in_cgroup(systemctl.show([group.unit])[group.unit].cgroup)
+    found: list[int | str] = [pid for pid in inside if pid != os.getpid()]
+    if group.container is not None:
+        try:
+            found += [f"container {name}" for name in containers.inspect([group.container])]
+        except FloorError as error:  # then nobody knows what runs
+            found.append(str(error))
+    return tuple(found)
+
+
+def _start(environ: Mapping[str, str], group: Group) -> str:
+    if not environ.get("INVOCATION_ID"):
+        raise FloorError(f"only systemd starts parts of a group; write systemctl start {group.unit}")
+    return environ["INVOCATION_ID"]
+
+
+def log(text: str) -> None:
+    """Write one line to the journal."""
+    print(f"floor-gate: {text}", file=sys.stderr, flush=True)
+
+
+def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:
+    """Given the arguments and what systemd put into the environment, wait. Return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m floor.agent.gate", description=__doc__)
+    parser.add_argument("model", help="the model whose part waits")
+    parser.add_argument("--root", type=Path, default=paths.ROOT, help="folder that all paths lie below (default: /)")
+    options = parser.parse_args(argv)
+    notifier = Notifier()
+    try:
+        wanted = settings.load(options.root)
+        group = wanted.group(options.model)
+        Waiting(group, _start(environ, group), options.root).run(notifier, wanted)
+    except FloorError as error:
+        log(str(error))
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

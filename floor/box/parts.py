@@ -1,0 +1,125 @@
+"""What a box knows of its part of a group, and tells the others: in which phase it is, and under which generation.
+
+A group starts as one: its generation is one start of the head (systemd's InvocationID). Each part waits at a gate
+before its rank starts (`floor.agent.gate`), and marks there in /run/floor/parts what it has joined. A mark names the
+start of its own unit, so one that was left behind says nothing of a later start.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from floor.box import files, paths
+from floor.box.locked import mine
+from floor.box.units import UnitFacts
+from floor.errors import FloorError
+
+HEAD, WORKER = "head", "worker"
+
+
+class Phase(StrEnum):
+    """How far a part is. DOWN: no start of it is at its gate or beyond. STOPPING: it finishes what it has."""
+
+    DOWN = "down"
+    WAITING = "waiting"
+    GOING = "going"
+    RUNNING = "running"
+    STOPPING = "stopping"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a gate has written: the start that it is of, whether it let that go, the generation that was joined (None:
+    none yet), and what an earlier start left behind: process ids, or a container."""
+
+    start: str
+    going: bool
+    generation: str | None
+    left: tuple[int | str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Told:
+    """One part at one moment, as its box tells. `start` is the InvocationID of its unit, empty while it is down."""
+
+    part: str
+    unit: str
+    phase: Phase
+    start: str = ""
+    generation: str | None = None
+    left: tuple[int | str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as the status port tells it."""
+        return {
+            "part": self.part,
+            "unit": self.unit,
+            "phase": str(self.phase),
+            "start": self.start,
+            "generation": self.generation,
+            "left": list(self.left),
+        }
+
+
+def put(model: str, mark: Mark, root: Path = paths.ROOT) -> None:
+    """Write the mark of a model's part. Raise FloorError if it cannot be written."""
+    found = {"start": mark.start, "going": mark.going, "generation": mark.generation, "left": list(mark.left)}
+    files.write(paths.PARTS / f"{model}.json", f"{json.dumps(found)}\n", owner=mine(), root=root)
+
+
+def get(model: str, root: Path = paths.ROOT) -> Mark | None:
+    """Return the mark of a model's part; what is no mark is none."""
+    try:
+        found = json.loads(paths.under(root, paths.PARTS / f"{model}.json").read_text())
+        joined = found["generation"]
+        return Mark(str(found["start"]), found["going"] is True, joined and str(joined), tuple(found["left"]))
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def told(part: str, unit: UnitFacts, mark: Mark | None) -> Told:
+    """Given which part it is, what systemd says of its unit and its mark, return what is so."""
+    own = mark if mark is not None and mark.start == unit.invocation else None
+    phase = _phase(unit, own)
+    if phase is Phase.DOWN:
+        return Told(part, unit.name, phase)
+    left = own.left if own is not None and phase is Phase.WAITING else ()
+    return Told(part, unit.name, phase, unit.invocation, own.generation if own is not None else None, left)
+
+
+def _phase(unit: UnitFacts, mark: Mark | None) -> Phase:
+    if unit.active in ("active", "reloading", "refreshing"):
+        return Phase.RUNNING
+    if unit.active == "deactivating":
+        return Phase.STOPPING
+    # auto-restart is `activating` too, under the invocation that has ended.
+    if unit.active != "activating" or mark is None or unit.sub.startswith("auto-restart"):
+        return Phase.DOWN
+    return Phase.GOING if mark.going else Phase.WAITING
+
+
+def read(status: Mapping[str, Any], model: str) -> Told | None:
+    """Given a box's status, return what it tells of its part of a model; None where it tells of none.
+
+    Raise FloorError if it is not what a status port tells.
+    """
+    try:
+        found = (status.get("groups") or {}).get(model)
+        if found is None:
+            return None
+        generation = found["generation"]
+        return Told(
+            str(found["part"]),
+            str(found["unit"]),
+            Phase(found["phase"]),
+            str(found["start"]),
+            None if generation is None else str(generation),
+            tuple(found["left"]),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise FloorError(f"group of {model}: what its box tells is no status ({error!r:.80})") from error

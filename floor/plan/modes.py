@@ -1,0 +1,76 @@
+"""Two modes on the same boxes: what runs in the other one goes, everywhere, before the boxes are in this one."""
+
+from __future__ import annotations
+
+from floor.box import paths
+from floor.plan import difference, lanes
+from floor.plan.aim import Aim, Wanted
+from floor.plan.copies import part_files
+from floor.plan.files import file_steps
+from floor.plan.seen import Seen
+from floor.plan.serving import Serving
+from floor.plan.steps import Stage, Step, stage
+
+
+def switching(aim: Aim) -> list[str]:
+    """Given the aim, return the boxes that are in the other mode than the one that is wanted."""
+    return [box for box, seen in aim.seen.items() if in_other(aim, seen)]
+
+
+def in_other(aim: Aim, seen: Seen) -> bool:
+    """Whether a box is in another mode than is wanted. One without a mode has run nothing yet."""
+    file = aim.wanted[seen.box].file(str(paths.MODE))
+    return file is not None and seen.mode not in (None, aim.mode)
+
+
+def plan_sleeping(aim: Aim) -> list[Stage]:
+    """Given the aim, return the stage that puts in place what runs in the other mode alone: it lies there, enabled, and
+    its condition keeps it from running."""
+    by_box: dict[str, list[Step]] = {}
+    for copy in aim.sleeping:
+        if not remains(aim, copy):
+            steps, _ = part_files(aim, copy)
+            steps += [step for part in copy.parts for step in lanes.enable(aim, part)]
+            for step in steps:
+                by_box.setdefault(step.box, []).append(step)
+    return stage("put the other mode in place", *by_box.values())
+
+
+def plan_leaving(aim: Aim, serving: Serving) -> list[Stage]:
+    """Given the aim, return the stage that takes what runs and is of the other mode out of the pools and stops it, on
+    every box: drained, finished, and no process left."""
+    going = [copy for copy in aim.sleeping if remains(aim, copy)]
+    names = {copy.backend for copy in going}
+    models = dict.fromkeys(copy.model for copy in going)
+    last = {model: serving.only(model, names) for model in models}
+    why = f"it does not run in mode {aim.mode}"
+    found = [[*lanes.take_out(aim, copy, why, last=last[copy.model]), *lanes.bring_down(copy, why)] for copy in going]
+    outage = tuple(model for model in models if last[model] and serving.anyone(model))
+    for model in models:
+        serving.leaves(model, names)
+    return stage(f"stop what does not run in mode {aim.mode}", *found, outage=outage)
+
+
+def plan_mode(aim: Aim) -> list[Stage]:
+    """Given the aim, return the stage that puts every box into the mode: nothing of the other one runs by then."""
+    found = []
+    for box in switching(aim):
+        file = aim.wanted[box].file(str(paths.MODE))
+        wanted = difference.FileDifference(str(paths.MODE), file, f"says {aim.seen[box].mode}")
+        found.append(file_steps(box, [wanted]))
+    return stage(f"mode {aim.mode}", *found)
+
+
+def staying(aim: Aim) -> set[str]:
+    """Given the aim, return the backends of the other mode that the pools are still to know: those that run, and until
+    all that answers in this mode is up those that they know already."""
+    return {copy.backend for copy in aim.sleeping if remains(aim, copy) or not _up(aim, copy.model)}
+
+
+def remains(aim: Aim, copy: Wanted) -> bool:
+    """Whether a unit of it runs, or has left a process."""
+    return any(unit.running or unit.left for unit in aim.units(copy))
+
+
+def _up(aim: Aim, model: str) -> bool:
+    return all(aim.active(copy) for copy in aim.copies if copy.model == model)
