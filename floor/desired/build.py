@@ -90,7 +90,7 @@ def _box(
     if here and config.guard.mode != "none":
         parts.append(watch.guard(config, name, here, release))
     if watch.wants_watchdog(config, name, here):
-        parts += watch.watchdog(config, listen, {copy.model: modes(config, copy.model, mode) for copy in here}, here)
+        parts += watch.watchdog(config, listen, here)
     own = [File(str(paths.MODE), f"{mode}\n"), leaving] if made else []
     every = sorted([*own, *(file for _, files in parts for file in files)], key=lambda file: file.path)
     return BoxState(name, release, mode, tuple(every), tuple(unit for unit, _ in parts))

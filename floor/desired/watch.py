@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from floor.box import paths
@@ -11,7 +11,7 @@ from floor.config.hosts import netloc
 from floor.config.model import Config, ResolvedCopy
 from floor.config.watch import Notify
 from floor.desired.copies import unit_name
-from floor.desired.state import File, Kind, Launch, Unit
+from floor.desired.state import MODES, File, Kind, Launch, Unit
 from floor.render import template
 
 Part = tuple[Unit, list[File]]
@@ -47,7 +47,7 @@ def watchdog(config: Config, ip: str, modes: Mapping[str, Sequence[str]], here: 
         "interval": INTERVAL,
         "restarts": config.watchdog.restarts or None,
         "key_file": str(paths.ENGINE_KEY),
-        "copies": [_watched(config, copy, ip, modes[copy.model]) for copy in here],
+        "copies": [_watched(config, copy, ip) for copy in here],
         "notify": _notify(config.notify),
     }
     settings = File(str(paths.WATCHDOG_SETTINGS), json.dumps(found, indent=1, sort_keys=True) + "\n")
@@ -82,7 +82,7 @@ def _guarded(copy: ResolvedCopy) -> dict[str, Any]:
     }
 
 
-def _watched(config: Config, copy: ResolvedCopy, ip: str, modes: Sequence[str]) -> dict[str, Any]:
+def _watched(config: Config, copy: ResolvedCopy, ip: str) -> dict[str, Any]:
     return {
         "backend": copy.backend,
         "unit": unit_name(copy.model),
@@ -92,7 +92,7 @@ def _watched(config: Config, copy: ResolvedCopy, ip: str, modes: Sequence[str]) 
         "port": copy.port,
         "key": copy.key,
         "docker": copy.runtime is not None and copy.runtime.kind == "docker",
-        "modes": list(modes),
+        "modes": list(MODES if config.models[copy.model].split is None else MODES[:1]),
         "stall": config.health.stall,
         "start_time": copy.start_time,
         "request_time": copy.request_time,
