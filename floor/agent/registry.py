@@ -32,6 +32,7 @@ CALLS = {
     "unit": ("start", "stop", "restart", "reload", "enable", "disable", "kill", "wait"),
     "units": ("reload",),
     "verify": ("chat", "embed"),
+    "address": ("look",),
 }
 
 Function = Callable[[Call], Any]

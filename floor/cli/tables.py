@@ -15,6 +15,7 @@ SERVICES = {
     "floor-pool.service": "pool",
     "floor-agent.service": "agent",
     "floor-firewall.service": "firewall",
+    "floor-address.service": "address",
 }
 
 
@@ -25,6 +26,8 @@ def status_table(found: dict[str, Any], console: Console | None = None) -> None:
         console.width = PIPED
     console.print(_boxes(found["boxes"]))
     console.print(_backends(found["backends"]))
+    if shared := found.get("address"):
+        console.print(Text(f"{shared['address']} is held by {' and '.join(shared['holders']) or 'nobody'}"))
     for warning in found["warnings"]:
         console.print(Text(f"! {warning}", "yellow"), soft_wrap=True)
 

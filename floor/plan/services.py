@@ -16,13 +16,9 @@ from floor.plan.seen import Seen
 from floor.plan.serving import Serving
 from floor.plan.steps import Stage, Step, Until, stage
 
-ORDER = (
-    Kind.TARGET,
-    Kind.STATUS,
-    Kind.GROUPS,
-    Kind.POOL,
-    Kind.PROXY,
-)  # a pool wants the status ports, nginx the pool's members
+# A pool wants the status ports, nginx the pool's members, the shared address an nginx that answers.
+ORDER = (Kind.TARGET, Kind.STATUS, Kind.GROUPS, Kind.POOL, Kind.PROXY, Kind.ADDRESS)
+RELOADED = (Kind.PROXY, Kind.ADDRESS)  # the others are restarted when their settings change
 SERVICE_SECONDS = 30.0
 
 
@@ -119,9 +115,9 @@ def _verb(aim: Aim, box: str, unit: Unit, changed: Collection[str]) -> tuple[str
     why = f"{read[0]} changes" if read else difference.stale(unit, there, seen) or ""
     if not why and unit.kind is Kind.PROXY:
         why = tls.renewed(there, seen)
-    if not why and box in aim.rekeyed:
+    if not why and box in aim.rekeyed and unit.kind is not Kind.ADDRESS:
         why = "it must read the keys again"
-    return ("reload" if unit.kind is Kind.PROXY else "restart", why) if why else ("", "")
+    return ("reload" if unit.kind in RELOADED else "restart", why) if why else ("", "")
 
 
 def _settled(aim: Aim, proxy: Seen) -> list[Step]:
