@@ -34,6 +34,7 @@ CALLS = {
     "units": ("reload",),
     "verify": ("chat", "embed"),
     "watchdog": ("last", "round"),
+    "address": ("look",),
 }
 
 Function = Callable[[Call], Any]

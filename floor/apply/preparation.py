@@ -43,13 +43,16 @@ class Preparation:
     refusals: tuple[str, ...] = ()
 
 
-def prepare(box: str, seen: Mapping[str, Any], release: str) -> Preparation:
-    """Given what was seen on a box and the release that it must run, return what is left to do."""
+def prepare(box: str, seen: Mapping[str, Any], release: str, *, shares: bool = False) -> Preparation:
+    """Given what was seen on a box and the release that it must run, return what is left to do; `shares` where it is
+    one of the proxy boxes that share an address."""
     if refusals := _refusals(box, seen):
         return Preparation(refusals=tuple(refusals))
     steps, warnings = _nginx(box, seen)
     wanted = {"nginx": "nginx", "nft": "nftables", "sudo": "sudo"}
-    packages = [package for program, package in wanted.items() if not seen["programs"][program]]
+    if shares:  # its package's own service starts only with a configuration of the system's
+        wanted["keepalived"] = "keepalived"
+    packages = [package for program, package in wanted.items() if not seen["programs"].get(program)]
     if packages:
         steps.append(Action("packages", f"install {', '.join(packages)} with apt-get", {"packages": packages}))
     steps += _user(seen) + _folders(seen) + _rule(seen)

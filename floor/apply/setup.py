@@ -35,8 +35,9 @@ def _whole(seen: dict[str, object]) -> dict[str, object]:
     return {"os": {"ID": "debian"}, "systemd": True, "sudo": "root", "user": "root", **seen}
 
 
-def setup(box: str, destination: str, *, yes: bool, say: Say, ask: Ask) -> Prepared:
-    """Prepare a box: say what will be done, ask unless `yes`, do it, and see that its agent answers.
+def setup(box: str, destination: str, *, yes: bool, say: Say, ask: Ask, shares: bool = False) -> Prepared:
+    """Prepare a box: say what will be done, ask unless `yes`, do it, and see that its agent answers. `shares` where it
+    is one of the proxy boxes that share an address.
 
     Raises RefusedError for a machine that cannot be a box, BoxError when something failed there, FloorError when the
     wheels cannot be had.
@@ -44,7 +45,7 @@ def setup(box: str, destination: str, *, yes: bool, say: Say, ask: Ask) -> Prepa
     reach = Reach(box, destination)
     seen = _whole(reach.look())
     release = wheels.release_id()
-    plan = prepare(box, seen, release)
+    plan = prepare(box, seen, release, shares=shares)
     if plan.refusals:
         raise RefusedError("\n".join(plan.refusals))
     for warning in plan.warnings:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDERS = ("/opt/floor", "/etc/floor", "/etc/floor/secrets", "/var/lib/floor", "/var/cache/floor")
+PROGRAMS = ("nginx", "nft", "sudo", "apt-get", "keepalived")
 AGENT = ("/opt/floor/current/bin/python", "-I", "-m", "floor.agent")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -34,7 +35,7 @@ def look() -> dict[str, Any]:
         "root": os.geteuid() == 0,
         "sudo": _sudo(),
         "sudo_rs": "sudo-rs" in _said("sudo", "--version")[1],
-        "programs": {name: shutil.which(name) is not None for name in ("nginx", "nft", "sudo", "apt-get")},
+        "programs": {name: shutil.which(name) is not None for name in PROGRAMS},
         "nginx": _nginx(),
         "floor_user": _user("floor"),
         "groups": [name for name in ("video", "render") if _group(name)],

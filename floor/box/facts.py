@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import grp
+import ipaddress
 import os
 import platform
 import pwd
 import re
+import shutil
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +18,7 @@ from floor.box import containers, memory, paths
 from floor.box.command import Run, run
 from floor.errors import FloorError
 
+PROGRAMS = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 NGINX_USERS = ("www-data", "nginx", "http")  # Debian and Ubuntu, nginx.org's own packages and Fedora, Arch
 
 
@@ -38,6 +41,8 @@ def read(run: Run = run, root: Path = paths.ROOT) -> dict[str, Any]:
         "memory": {"total": box_memory.total, "available": box_memory.available},
         "gpus": gpus(run),
         "addresses": addresses(),
+        "networks": networks(),
+        "keepalived": shutil.which("keepalived", path=PROGRAMS) is not None,
         "cpus": os.cpu_count(),
     }
 
@@ -91,6 +96,24 @@ def addresses() -> list[str]:
         if address.family in (socket.AF_INET, socket.AF_INET6)
     }
     return sorted(one for one in found if not one.startswith(("127.", "fe80:")) and one != "::1")
+
+
+def networks() -> list[dict[str, Any]]:
+    """Return each address of this box with its interface and the length of its network's prefix, as `addresses`."""
+    import psutil
+
+    found = [
+        {"interface": name, "address": one.address.partition("%")[0], "prefix": _prefix(one.netmask)}
+        for name, some in psutil.net_if_addrs().items()
+        for one in some
+        if one.family in (socket.AF_INET, socket.AF_INET6) and one.netmask
+    ]
+    ours = set(addresses())
+    return sorted((one for one in found if one["address"] in ours), key=lambda one: str(one["address"]))
+
+
+def _prefix(mask: str) -> int:
+    return int(ipaddress.ip_address(mask)).bit_count()
 
 
 GPU_FIELDS = ("name", "memory.total", "memory.used", "driver_version")

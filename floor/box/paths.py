@@ -19,6 +19,9 @@ AGENT_SETTINGS = ETC / "agent.json"
 GROUP_SETTINGS = ETC / "group.json"  # of the service that watches over the parts of groups, and of their gates
 LEAVE_SETTINGS = ETC / "leave.json"
 FIREWALL = ETC / "firewall.nft"
+KEEPALIVED = ETC / "keepalived"
+KEEPALIVED_CONF = KEEPALIVED / "keepalived.conf"
+ADDRESS_SETTINGS = ETC / "address.json"
 
 SECRETS = ETC / "secrets"
 ENGINE_KEY = SECRETS / "engine.key"
@@ -42,6 +45,9 @@ POOL_STATE = RUN / "pool" / "state.json"
 LEAVING = RUN / "leaving"  # a mark for each copy that finishes what it has before it is stopped
 DRAINED = RUN / "drained"  # and for each that floor itself stops, which has finished already
 PARTS = RUN / "parts"  # a mark of each part of a group: the start that it is of, and what that has joined
+
+ADDRESS_RUN = RUN / "address"
+ADDRESS_READ = ADDRESS_RUN / "read.conf"  # what keepalived has read last, as it was then
 
 LIB = Path("/var/lib/floor")
 OPERATION = LIB / "operation.json"

@@ -22,7 +22,9 @@ def setup(box: BoxName, config: ConfigPath = DEFAULT, yes: Yes = False) -> None:
     from floor.apply import setup as operation
     from floor.operations.removal import destination
 
-    prepared = operation.setup(box, destination(load(config).config, box), yes=yes, say=say, ask=ask)
+    found = load(config).config
+    shares = found.proxy.address is not None and box in found.proxy.boxes
+    prepared = operation.setup(box, destination(found, box), yes=yes, say=say, ask=ask, shares=shares)
     if not prepared.done:
         raise typer.Exit(DECLINED)
 

@@ -17,6 +17,7 @@ SERVICES = {
     "floor-firewall.service": "firewall",
     "floor-guard.service": "guard",
     "floor-watchdog.timer": "watchdog",
+    "floor-address.service": "address",
 }
 
 
@@ -27,6 +28,8 @@ def status_table(found: dict[str, Any], console: Console | None = None) -> None:
         console.width = PIPED
     console.print(_boxes(found["boxes"]))
     console.print(_backends(found["backends"]))
+    if shared := found.get("address"):
+        console.print(Text(f"{shared['address']} is held by {' and '.join(shared['holders']) or 'nobody'}"))
     for warning in found["warnings"]:
         console.print(Text(f"! {warning}", "yellow"), soft_wrap=True)
 

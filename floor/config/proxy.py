@@ -30,7 +30,7 @@ class Proxy(Part):
     listen: Port = 8080
     """Port for clients."""
     address: Address | None = None
-    """Address that the proxies share, beside those of their boxes. Default: none."""
+    """Address that the proxies share: one of them holds it (keepalived), another takes it over. Default: none."""
     max_body: Size = 64 * 2**20
     """Largest request; several images in base64 fit the default."""
     connect_timeout: Duration = 2.0

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from floor.box import paths
 from floor.config.model import Config, ResolvedCopy
-from floor.desired import copies, firewall, groups, leave, nginx, pool, services, watch
+from floor.desired import copies, firewall, groups, keepalived, leave, nginx, pool, services, watch
 from floor.desired.front import Front, fronts
 from floor.desired.state import MODES, BoxFacts, BoxState, File, Unit
 from floor.errors import UsageError
@@ -82,6 +82,8 @@ def _box(
         files = nginx.files(config, models, facts)
         proxy_unit, proxy_files = services.proxy([file.path for file in files], nginx.shutdown_time(models))
         parts += [services.pool(pool_settings, release), (proxy_unit, [*files, *proxy_files])]
+        shared = keepalived.address(config, name, boxes, models)
+        parts += [shared] if shared else []
     if parts:
         units = [unit.name for unit, _ in parts]
         guard, guard_files = firewall.unit()

@@ -44,6 +44,7 @@ def files(config: Config, fronts: Sequence[Front], facts: BoxFacts) -> list[File
         "next": duration(_passing_on(connect, fronts)),
         "journal": JOURNAL,
         "health": routes.HEALTH,
+        "asked_in_the_clear": tls is not None and config.proxy.address is not None,
         "retry_after": answers.RETRY_AFTER,
         "empty": paths.EMPTY_SOCKET,
         "unavailable": answers.unavailable(),

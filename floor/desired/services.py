@@ -14,7 +14,7 @@ from floor.render import template
 NGINX = "/usr/sbin/nginx"
 FIND = "/usr/bin/find"
 TARGET = "floor.target"
-PROXY_SLACK = 5  # seconds that nginx ends its last workers in, before systemd does
+STOP_SLACK = 5  # seconds beyond the longest request, in which what is left of a proxy ends
 
 
 def status(listen: str, port: int, units: Sequence[str], release: str) -> tuple[Unit, list[File]]:
@@ -45,7 +45,7 @@ def proxy(reload_on: Sequence[str], shutdown: float) -> tuple[Unit, list[File]]:
         reload=[*conf, "-s", "reload"],
         runtime=paths.NGINX_PID.parent,
         descriptors=DESCRIPTORS,
-        stop=math.ceil(shutdown) + PROXY_SLACK,
+        stop=math.ceil(shutdown) + STOP_SLACK,
     )
     unit = Unit("floor-proxy.service", Kind.PROXY, launch, reload_on=tuple(reload_on))
     return unit, [File(str(paths.UNITS / unit.name), text)]

@@ -10,12 +10,22 @@ from enum import StrEnum
 
 
 @dataclass(frozen=True)
+class Network:
+    """An address of a box with the length of its network's prefix, and the interface that has it."""
+
+    interface: str
+    address: str
+    prefix: int
+
+
+@dataclass(frozen=True)
 class BoxFacts:
     """What the renderer needs to know of a box and cannot read in floor.yaml.
 
     `address` is the IP literal that its host resolved to, None where it did not resolve. `sources` are the addresses
     that it has as a sender, by the address that it sends to: with several networks that may be another one.
     `rotating` while the engine key is being replaced there: some engines take the present one, some the next.
+    `networks` are those that it is in; the place of the proxies' shared address is found among them.
     """
 
     address: str | None
@@ -23,6 +33,7 @@ class BoxFacts:
     nginx_user: str = "www-data"
     sources: Mapping[str, str] = field(default_factory=dict, hash=False)
     rotating: bool = False
+    networks: tuple[Network, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,6 +67,7 @@ class Kind(StrEnum):
     GUARD = "guard"
     TIMER = "timer"
     ROUND = "round"  # what a timer starts; nobody else starts, stops or enables it
+    ADDRESS = "address"
 
 
 @dataclass(frozen=True)

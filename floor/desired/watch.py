@@ -37,9 +37,8 @@ def guard(config: Config, box: str, here: Sequence[ResolvedCopy], release: str) 
     return unit, [settings, File(str(paths.UNITS / unit.name), text)]
 
 
-def watchdog(config: Config, ip: str, modes: Mapping[str, Sequence[str]], here: Sequence[ResolvedCopy]) -> list[Part]:
-    """Given the config, a box's address, the modes in which each model's copies run and the box's copies, return its
-    timer and what that starts.
+def watchdog(config: Config, ip: str, here: Sequence[ResolvedCopy]) -> list[Part]:
+    """Given the config, a box's address and its copies, return its timer and what that starts.
 
     Each round is a process of its own that reads its settings anew: nothing has to be restarted for a change of them.
     """

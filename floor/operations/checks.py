@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +17,7 @@ from floor.operations import pools
 from floor.operations.site import Site
 from floor.plan import holders
 from floor.plan.seen import Seen, parse
+from floor.plan.shared_address import holds
 
 SETTLE_SECONDS = 5.0  # in which nginx takes in whom the pool has just let in
 
@@ -109,7 +111,35 @@ def verify(site: Site, patience: float = SETTLE_SECONDS) -> list[Finding]:
     """
     mode = site.mode()
     found = site.each(site.loaded.config.proxy.boxes, lambda box, _transport: _proxy(site, box, mode, patience))
-    return [finding for box, answer in found.items() for finding in _told(box, answer)]
+    return [
+        *(finding for box, answer in found.items() for finding in _told(box, answer)),
+        *_through_address(site, mode),
+    ]
+
+
+def _through_address(site: Site, mode: str) -> list[Finding]:
+    """A chat through the address that the proxies share, from one that does not hold it: that one is in the network."""
+    config = site.loaded.config
+    shared, fitting = config.proxy.address, [model for model in config.models if config.backends(model, mode)]
+    if shared is None or not fitting:
+        return []
+    answers = site.each(config.proxy.boxes, lambda _box, transport: transport.call("observe", {}))
+    facts = {box: answer["facts"] for box, answer in answers.items() if not isinstance(answer, BoxError)}
+    holders = [box for box, told in facts.items() if holds(told, shared)]
+    if len(holders) != 1:
+        return [Finding(False, shared, f"is held by {' and '.join(holders)}" if holders else "nobody holds it")]
+    asking = next((box for box in facts if box not in holders), holders[0])
+    where = f"{shared} (held by {holders[0]})"
+    return [
+        dataclasses.replace(finding, where=where)
+        for model in fitting
+        for finding in [_ask(site, asking, model, host=shared)]
+    ]
+
+
+def _ask(site: Site, box: str, model: str, *, host: str) -> Finding:
+    embeds = site.loaded.config.models[model].task == "embed"
+    return _embedding(site, box, model, host=host) if embeds else _chat(site, box, model, stream=True, host=host)
 
 
 def _told(box: str, answer: list[Finding] | BoxError) -> list[Finding]:
@@ -156,13 +186,15 @@ def _port(site: Site, model: str) -> dict[str, Any]:
     return {"port": config.listen(model), **certificate}
 
 
-def _embedding(site: Site, box: str, model: str) -> Finding:
-    return _through(site, box, f"embedding with {model}", "verify.embed", {"model": model}, "no vector came")
+def _embedding(site: Site, box: str, model: str, host: str | None = None) -> Finding:
+    asked = {"model": model, **({"host": host} if host else {})}
+    return _through(site, box, f"embedding with {model}", "verify.embed", asked, "no vector came")
 
 
-def _chat(site: Site, box: str, model: str, *, stream: bool) -> Finding:
+def _chat(site: Site, box: str, model: str, *, stream: bool, host: str | None = None) -> Finding:
     what = f"{'streamed chat' if stream else 'chat'} with {model}"
-    return _through(site, box, what, "verify.chat", {"model": model, "stream": stream}, "no text came", counted=stream)
+    asked = {"model": model, "stream": stream, **({"host": host} if host else {})}
+    return _through(site, box, what, "verify.chat", asked, "no text came", counted=stream)
 
 
 def _through(

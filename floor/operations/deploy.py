@@ -11,6 +11,7 @@ from floor.config.load import parse
 from floor.desired.build import demand
 from floor.errors import BoxError, ConfigError, RefusedError
 from floor.operations import checks
+from floor.operations.address import address_refusals
 from floor.operations.agreement import disagreements, starting
 from floor.operations.caller import dead
 from floor.operations.change import Change
@@ -20,7 +21,7 @@ from floor.operations.nginx import nginx_refusals
 from floor.operations.outcome import Outcome
 from floor.operations.site import Site
 from floor.operations.trials import trials
-from floor.plan import preflight, tls
+from floor.plan import preflight, shared_address, tls
 from floor.plan.abandoned import ABORT, digest, newest, switched, unfinished
 from floor.plan.aim import Aim
 from floor.plan.deploy import plan_deploy
@@ -117,6 +118,7 @@ def deployment(
         for seen in aim.proxies:
             if seen.facts.get("nginx"):  # where it is missing, that has been named already
                 found += nginx_refusals(site, aim.wanted[seen.box])
+        found += shared if (shared := shared_address.problems(aim)) else address_refusals(site, aim)
         found += launch_refusals(site, aim) + ([] if force else key_problems(aim))
         plan = planner(aim)
         found = found or disagreements(site, aim, starting(aim.config, plan), say, progress, force=force)

@@ -21,6 +21,7 @@ SERVICES = {
     "guard": "floor-guard.service",
     "watchdog": "floor-watchdog.service",
 }
+SHARED = {"address": "floor-address.service"}
 HEARD = 0.5  # seconds after which Ctrl-C is heard at the latest
 
 
@@ -32,8 +33,9 @@ def wanted_units(site: Site, names: Sequence[str]) -> dict[str, list[str]]:
         for copy in config.copies(model):
             if copy.box in units:
                 units[copy.box].append(({copy.backend, copy.box, model}, unit_name(model)))
+    services = SERVICES | (SHARED if config.proxy.address else {})
     for box in units:
-        units[box] += [({name, box}, unit) for name, unit in SERVICES.items()]
+        units[box] += [({name, box}, unit) for name, unit in services.items()]
     known = {word for found in units.values() for words, _ in found for word in words}
     for name in names:
         if name not in known:

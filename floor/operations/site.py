@@ -16,7 +16,7 @@ from floor.box.weights import folder_of
 from floor.config.load import Loaded
 from floor.config.model import Config, ResolvedCopy
 from floor.desired.build import build
-from floor.desired.state import MODES, BoxFacts, BoxState
+from floor.desired.state import MODES, BoxFacts, BoxState, Kind, Network
 from floor.engines.known import ENGINES
 from floor.errors import BoxError, RefusedError, UsageError
 from floor.operations.together import in_threads
@@ -129,7 +129,8 @@ def box_facts(addresses: Mapping[str, str | None], observed: Mapping[str, Mappin
         answer = observed.get(name, {})
         seen, sources = answer.get("facts", {}), answer.get("sources") or {}
         ipv6, user = bool(seen.get("ipv6")), seen.get("nginx_user") or "www-data"
-        facts[name] = BoxFacts(address, ipv6, user, sources, _rotating(answer))
+        networks = tuple(Network(one["interface"], one["address"], one["prefix"]) for one in seen.get("networks") or ())
+        facts[name] = BoxFacts(address, ipv6, user, sources, _rotating(answer), networks)
     return facts
 
 
@@ -181,8 +182,13 @@ def questions(config: Config, state: BoxState, owned: Iterable[str]) -> dict[str
         "images": images,
         "paths": sorted({path for copy in copies if copy.source for path in _needed(copy)}),
         "weights": sorted({folder_of(copy.source, copy.fetch.include) for copy in copies if copy.fetch}),
-        "read": [str(paths.POOL_SETTINGS), *sorted(settings)],
+        "read": [str(paths.POOL_SETTINGS), *sorted(settings), *_last_read(state)],
     }
+
+
+def _last_read(state: BoxState) -> list[str]:
+    """Files that tell what a process has read last, of those whose age does not tell it."""
+    return [str(paths.ADDRESS_READ)] if any(unit.kind is Kind.ADDRESS for unit in state.units) else []
 
 
 def tls_question(config: Config, box: str) -> list[str]:

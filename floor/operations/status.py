@@ -10,12 +10,14 @@ from floor.errors import BoxError
 from floor.operations.caller import dead
 from floor.operations.site import Site, tls_question
 from floor.operations.status_warnings import warnings
+from floor.plan import shared_address
 from floor.plan.abandoned import finishing
 from floor.plan.seen import Seen, parse
 
 
 def status(site: Site) -> dict[str, Any]:
-    """Look at every box once. Return {"boxes": {name: {...}}, "backends": [...], "warnings": [...]}, stable for --json.
+    """Look at every box once. Return {"boxes": {name: {...}}, "backends": [...], "warnings": [...]}, stable for --json,
+    and where the proxies share one {"address": {"address", "holders": [names of boxes]}}.
 
     A box that does not answer is in it with `error`; the others are told all the same.
     """
@@ -28,7 +30,19 @@ def status(site: Site) -> dict[str, Any]:
         boxes.setdefault(name, {"managed": False, "host": box.host})
     seen = {name: answer for name, answer in answers.items() if not isinstance(answer, BoxError)}
     backends = _backends(site, seen)
-    return {"boxes": boxes, "backends": backends, "warnings": warnings(site.loaded.config, boxes, backends)}
+    found: dict[str, Any] = {
+        "boxes": boxes,
+        "backends": backends,
+        "warnings": warnings(site.loaded.config, boxes, backends),
+    }
+    shared = config.proxy.address
+    if shared is None:
+        return found
+    proxies = {name: seen[name] for name in config.proxy.boxes if name in seen}
+    holders = [name for name, answer in proxies.items() if shared_address.holds(answer["facts"], shared)]
+    units = {name: answer["units"] for name, answer in proxies.items()}
+    told = [*found["warnings"], *shared_address.warnings(config, holders, units)]
+    return {**found, "warnings": told, "address": {"address": shared, "holders": holders}}
 
 
 def _box(answer: Any) -> dict[str, Any]:

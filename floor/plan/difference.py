@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -138,12 +139,23 @@ def strays(seen: UnitSeen, box: Seen) -> list[str]:
 def stale(unit: Unit, seen: UnitSeen, box: Seen) -> str | None:
     """Why a running process must read its files again, or None: one of them is younger than it is.
 
-    For nginx the youngest worker counts, which a reload makes anew.
+    For nginx the youngest worker counts, which a reload makes anew; keepalived's unit notes what was read last.
     """
+    if unit.kind is Kind.ADDRESS:
+        return _unread(unit, box)
     read_at = seen.youngest_child if unit.kind is Kind.PROXY else seen.main_started
     for path in (*unit.reload_on, *KEYS.get(unit.kind, ())):
         there = box.files.get(path)
         if there is not None and read_at is not None and there.mtime > read_at:
+            return f"{path} changed after it was read"
+    return None
+
+
+def _unread(unit: Unit, box: Seen) -> str | None:
+    """A reload of keepalived changes no process: what it has read is kept beside it, and compared by its digest."""
+    for path in unit.reload_on:
+        there, read = box.files.get(path), box.texts.get(str(paths.ADDRESS_READ))
+        if there is not None and (read is None or hashlib.sha256(read.encode()).hexdigest() != there.sha256):
             return f"{path} changed after it was read"
     return None
 

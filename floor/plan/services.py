@@ -16,6 +16,7 @@ from floor.plan.seen import Seen
 from floor.plan.serving import Serving
 from floor.plan.steps import Stage, Step, Until, stage
 
+# A pool wants the status ports, nginx the pool's members, the shared address an nginx that answers.
 ORDER = (
     Kind.TARGET,
     Kind.GUARD,
@@ -23,8 +24,10 @@ ORDER = (
     Kind.GROUPS,
     Kind.POOL,
     Kind.PROXY,
+    Kind.ADDRESS,
     Kind.TIMER,
-)  # a pool wants the status ports, nginx the pool's members
+)
+RELOADED = (Kind.PROXY, Kind.ADDRESS)  # the others are restarted when their settings change
 SERVICE_SECONDS = 30.0
 
 
@@ -121,9 +124,9 @@ def _verb(aim: Aim, box: str, unit: Unit, changed: Collection[str]) -> tuple[str
     why = f"{read[0]} changes" if read else difference.stale(unit, there, seen) or ""
     if not why and unit.kind is Kind.PROXY:
         why = tls.renewed(there, seen)
-    if not why and box in aim.rekeyed:
+    if not why and box in aim.rekeyed and unit.kind is not Kind.ADDRESS:
         why = "it must read the keys again"
-    return ("reload" if unit.kind is Kind.PROXY else "restart", why) if why else ("", "")
+    return ("reload" if unit.kind in RELOADED else "restart", why) if why else ("", "")
 
 
 def _settled(aim: Aim, proxy: Seen) -> list[Step]:

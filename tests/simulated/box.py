@@ -13,7 +13,7 @@ from typing import Any
 from floor.apply.transport import UnreachableError
 from floor.box import drains, lease, paths
 from floor.box.drains import Drain
-from floor.desired import firewall
+from floor.desired import firewall, keepalived
 from floor.desired.state import Launch
 from floor.errors import BoxError
 from tests.simulated.calls import Calls
@@ -127,6 +127,8 @@ class SimulatedBox:
         self.address = ""  # the literal of its host
         self.rules: str | None = None  # of the firewall, as they are loaded
         self.nftables = True
+        self.read: str | None = None  # what keepalived has read last
+        self.strangers: list[str] = []  # who else answers for the shared address
         self.tls: dict[str, Any] = {}  # what is seen of the certificate, where it is asked for
         self.direct: list[dict[str, Any]] = []  # who went past the proxy
         self.firewalls: list[dict[str, Any]] = []  # other people's
@@ -279,6 +281,8 @@ class SimulatedBox:
         """The firewall's unit was started, or told to read its file again."""
         if unit == firewall.UNIT:
             self.rules = self.text(paths.FIREWALL)
+        if unit == keepalived.UNIT:
+            self.read = self.text(paths.KEEPALIVED_CONF)
 
     def admits(self, sender: SimulatedBox, port: int) -> bool:
         """Whether what `sender` begins reaches an engine's port here."""

@@ -93,6 +93,9 @@ class Calls:
     def nginx_test(self, params: dict[str, Any]) -> Any:
         return {"ok": not self._box.nginx_says, "output": self._box.nginx_says}
 
+    def address_look(self, _params: dict[str, Any]) -> Any:
+        return {"strangers": self._box.strangers}
+
     def foreign_look(self, params: dict[str, Any]) -> Any:
         copies = [name.removesuffix(".service") for name in self._box.processes if name.startswith("floor-copy-")]
         return others.look(self._box.others, copies)

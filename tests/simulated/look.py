@@ -56,7 +56,7 @@ def _text(box: SimulatedBox, path: str) -> str | None:
     """The members file is told as far as anybody reads it: whether some go the way of the next key."""
     if path == str(paths.MEMBERS):
         return "".join(f"server {NEXT_WAY}{name}.sock;\n" for name in sorted(box.pools.ways))
-    return box.text(path)
+    return box.read if path == str(paths.ADDRESS_READ) else box.text(path)
 
 
 def unit(box: SimulatedBox, name: str) -> dict[str, Any]:

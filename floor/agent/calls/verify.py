@@ -1,4 +1,4 @@
-"""One chat, or one embedding, through this box's proxy, as a client would send it."""
+"""One chat, or one embedding, through this box's proxy (or the one at `host`), as a client would send it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
 PROMPT = "Say hello."
 TOKENS = 16
+LOOPBACK = "127.0.0.1"
 LONGEST = 600.0  # seconds; a chat of so few tokens takes one
 
 
 def chat(call: Call) -> dict[str, Any]:
-    """{port, model, stream, certificate, timeout} → {status, events, first_byte, seconds, text, error}.
+    """{port, model, stream, certificate, host, timeout} → {status, events, first_byte, seconds, text, error}.
 
     With `certificate` over https, and only to who has just that one. Where clients need a key it is floor's own.
 
@@ -59,7 +60,7 @@ def chat(call: Call) -> dict[str, Any]:
 
 
 def embed(call: Call) -> dict[str, Any]:
-    """{port, model, certificate, timeout} → {status, events, seconds, error}.
+    """{port, model, certificate, host, timeout} → {status, events, seconds, error}.
 
     `events` counts the vectors or scores that came. A model that only orders texts by a question refuses to embed and
     is asked for that.
@@ -86,14 +87,16 @@ def embed(call: Call) -> dict[str, Any]:
 
 
 def _client(call: Call) -> httpx.Client:
-    """A client of this box's proxy, as the call wants it: over https with `certificate`, with floor's own key where
+    """A client of this box's proxy, or of the one at `host`: over https with `certificate`, with floor's own key where
     clients need one."""
     import httpx
 
     certificate = call.params.maybe_text("certificate")
+    host = call.params.maybe_text("host") or LOOPBACK
+    place = f"[{host}]" if ":" in host else host
     keys = clients.read(call.root).get(clients.OWN, [])
     return httpx.Client(
-        base_url=f"{'https' if certificate else 'http'}://127.0.0.1:{call.params.whole('port', 1)}",
+        base_url=f"{'https' if certificate else 'http'}://{place}:{call.params.whole('port', 1)}",
         headers={"Authorization": f"Bearer {keys[0]}"} if keys else {},
         timeout=min(LONGEST, call.params.number("timeout", 60.0)),
         verify=pinned(paths.under(call.root, certificate)) if certificate else True,

@@ -20,12 +20,29 @@ def check(config: Config) -> Iterator[Problem]:
     if not proxy.boxes:
         yield Problem(("proxy", "boxes"), "at least one box that floor manages", "no box")
     yield from parts.references(config, proxy.boxes, ("proxy", "boxes"), managed=True)
+    yield from _address(config)
     for name, box in config.boxes.items():
         if proxy.address and hosts.normal(box.host) == hosts.normal(proxy.address):
             write = "an address that no box has, or leave it out"
             yield Problem(("proxy", "address"), write, f"{proxy.address}, the host of box {name}")
     yield from _clients(proxy.clients)
     yield from _body(config)
+
+
+def _address(config: Config) -> Iterator[Problem]:
+    """The address that the proxies share: one of a network, nobody's own, and for more than one of them."""
+    shared, path = config.proxy.address, ("proxy", "address")
+    if shared is None:
+        return
+    ip = hosts.literal(shared)
+    if ip is not None and (ip.is_loopback or ip.is_link_local):
+        yield Problem(path, "an address of the network that clients come from", shared)
+    for name, box in config.boxes.items():
+        if box.fabric and hosts.normal(box.fabric.address) == hosts.normal(shared):
+            yield Problem(path, "an address that no box has, or leave it out", f"{shared}, the fabric of box {name}")
+    if len(config.proxy.boxes) == 1:
+        write = f"a second box in proxy.boxes: with {config.proxy.boxes[0]} alone nobody takes the address over"
+        yield Problem(path, write, shared, warning=True)
 
 
 def _clients(names: list[str]) -> Iterator[Problem]:

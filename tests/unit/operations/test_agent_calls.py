@@ -31,6 +31,7 @@ ELSEWHERE = {
 ELSEWHERE |= {f"fetch.{verb}" for verb in CALLS["fetch"]}
 ELSEWHERE |= {f"fabric.{verb}" for verb in CALLS["fabric"]}
 ELSEWHERE |= {f"foreign.{verb}" for verb in CALLS["foreign"]}
+NETWORK = {"interface": "eth0", "address": "192.0.2.11", "prefix": 24}
 
 
 @pytest.fixture
@@ -63,6 +64,9 @@ def sent(situation: Situation) -> dict[tuple[str, tuple[str, ...]], dict[str, An
     situation.box("spark-a").left["floor-copy-flagship.service"] = [7]
     situation.restart("spark-a")
     checks.verify(site)
+    situation.box("spark-a").facts |= {"keepalived": True, "networks": [NETWORK]}
+    situation.edit("proxy: {boxes: [spark-a]}", "proxy: {boxes: [spark-a], address: 192.0.2.10}")
+    situation.deploy()
     situation.edit("    utilization: 0.4\n", "    utilization: 0.4\n    task: embed\n")
     checks.verify(situation.site())
     checks.verdicts(site)

@@ -1,0 +1,171 @@
+"""The address that the proxies share, under load: power cuts, an nginx that goes, a partition, planned handovers."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from tests.lab import faults
+from tests.lab.boxes import Lab
+from tests.lab.deployment import deployed, in_both, status, until
+from tests.lab.floor import Floor
+from tests.lab.shared import UNIT, Watched, holders, one, served, shared
+from tests.lab.sites import PORT, site
+from tests.load.running import Running
+
+POWER, NGINX, HEALED = 3.0, 4.0, 2.0  # seconds; a test fails beyond twice as long
+DROP_VRRP = """\
+table inet lab_vrrp {
+  chain input { type filter hook input priority -300; policy accept; ip protocol vrrp drop; }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def floor(clean_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Floor:
+    """Two proxy boxes that share an address, deployed to once for this module."""
+    text = site(clean_lab, requests=16).replace(f"listen: {PORT},", f"listen: {PORT}, address: {shared(clean_lab)},")
+    return deployed(clean_lab, tmp_path_factory.mktemp("site"), text)
+
+
+@pytest.fixture(autouse=True)
+def whole(floor: Floor) -> None:
+    """Each test begins with both copies in both pools, and the address on one box."""
+    until("both copies in both pools", lambda: in_both(floor.lab), 60)
+    until("one holder", lambda: bool(one(floor.lab)), 20)
+    for box in floor.lab.boxes.values():
+        box.run(["systemctl", "is-active", UNIT])
+
+
+def load(floor: Floor, *options: str) -> Running:
+    url = f"http://{shared(floor.lab)}:{PORT}"
+    words = ["--clients", "16", "--tokens", "40", "--timeout", "15", *options]
+    return Running(url, "flagship", *words, enter=floor.lab.client.enter())
+
+
+def test_one_box_holds_it_and_everybody_is_told(floor: Floor) -> None:
+    lab = floor.lab
+    holder = one(lab)
+    found = status(floor)
+    assert found["address"] == {"address": shared(lab), "holders": [holder]}
+    assert not [line for line in found["warnings"] if shared(lab) in line]
+    assert f"{shared(lab)} is held by {holder}" in floor("status").stdout
+    assert f"ok  {shared(lab)} (held by {holder}): streamed chat" in floor("verify").stdout
+    assert "nothing to do" in floor("deploy").stdout
+    assert served(lab, time.monotonic(), 5) < 5
+    # what is asked each second is not in the log
+    assert "/floor/health" not in lab.boxes[holder].run(["journalctl", "-t", "floor_proxy", "-o", "cat"]).stdout
+
+
+def test_a_proxy_box_that_loses_its_power(floor: Floor) -> None:
+    lab, box = floor.lab, floor.lab.boxes[one(floor.lab)]
+    other = next(name for name in lab.boxes if name != box.name)
+    with load(floor) as running, Watched(lab) as watched:
+        time.sleep(2)
+        cut = time.monotonic()
+        box.power_cut()
+        took = served(lab, cut, 2 * POWER)
+        time.sleep(3)
+        box.boot()
+        until("the other box is whole", lambda: in_both(lab), 60)
+        time.sleep(3)
+        after = one(lab)
+        report = running.stop()
+    late = [failure for failure in report.failures if failure["start"] > cut + 2 * POWER]
+    print(f"served {took:.2f} s after the power cut (goal {POWER:g}), both {watched.both:.2f} s: {report}")
+    assert watched.both == 0
+    assert after == other, "a box that comes back takes nothing away"
+    assert late == []
+    assert report.statuses.keys() <= {"200", "503", "error"}
+
+
+@pytest.mark.parametrize("how", ["killed", "hung"])
+def test_nginx_does_not_answer_where_the_address_is(floor: Floor, how: str) -> None:
+    lab, box = floor.lab, floor.lab.boxes[one(floor.lab)]
+    nginx = box.pid("floor-proxy.service")
+    with Watched(lab) as watched:
+        if how == "killed":
+            box.run(["systemctl", "mask", "--runtime", "floor-proxy.service"])  # or it is back in a second
+        began = time.monotonic()
+        if how == "killed":
+            box.run(["kill", "-KILL", str(nginx)])
+        else:
+            faults.freeze(box, nginx)
+        took = served(lab, began, 2 * NGINX)
+        away = until("on the other box", lambda: one(lab) not in ("", box.name), 2 * NGINX)
+        if how == "killed":
+            box.run(["systemctl", "unmask", "--runtime", "floor-proxy.service"])
+            box.run(["systemctl", "start", "floor-proxy.service"])
+        else:
+            faults.thaw(box, nginx)
+        time.sleep(4)
+        assert one(lab) != box.name, "an nginx that comes back takes nothing away"
+    print(
+        f"nginx {how}: served after {took:.2f} s (goal {NGINX:g}), moved {away:.2f} s later, both {watched.both:.2f} s"
+    )
+    assert watched.both == 0
+
+
+def test_an_empty_pool_moves_nothing(floor: Floor) -> None:
+    lab, holder = floor.lab, one(floor.lab)
+    for box in lab.boxes.values():
+        box.run(["systemctl", "stop", "floor-copy-flagship.service"])
+    time.sleep(4)
+    assert holders(lab) == [holder]
+    for box in lab.boxes.values():
+        box.run(["systemctl", "start", "--no-block", "floor-copy-flagship.service"])
+
+
+def test_after_a_partition_one_lets_go(floor: Floor) -> None:
+    lab = floor.lab
+    for box in lab.boxes.values():
+        box.run(["nft", "-f", "-"], input=DROP_VRRP)
+    until("both hold it, each alone", lambda: len(holders(lab)) == 2, 10)
+    found = status(floor)
+    assert any("both hold" in line and "VRRP" in line for line in found["warnings"])
+    for box in lab.boxes.values():
+        box.run(["nft", "delete", "table", "inet", "lab_vrrp"])
+    healed = time.monotonic()
+    until("one holds it", lambda: bool(one(lab)), 2 * HEALED)
+    took = time.monotonic() - healed
+    answered = served(lab, healed, 10)
+    print(f"one holder {took:.2f} s after the partition healed (goal {HEALED:g}), served {answered:.2f} s after it")
+
+
+def test_a_cable_that_is_pulled(floor: Floor) -> None:
+    lab, box = floor.lab, floor.lab.boxes[one(floor.lab)]
+    with Watched(lab) as watched:
+        pulled = time.monotonic()
+        box.partition()
+        took = served(lab, pulled, 2 * POWER)
+        time.sleep(2)
+        box.heal()
+        healed = time.monotonic()
+        time.sleep(4)
+        assert one(lab) != box.name
+    told = watched.last - healed if watched.last > healed else 0.0
+    print(f"served {took:.2f} s after the cable was pulled, both until {told:.2f} s after that (goal {HEALED:g})")
+    assert told <= 2 * HEALED
+
+
+def test_somebody_else_has_the_address(floor: Floor) -> None:
+    """The client's machine takes it: nobody of floor's starts beside it, and a deployment says who it is."""
+    lab = floor.lab
+    for box in lab.boxes.values():
+        box.run(["systemctl", "stop", UNIT])
+    until("nobody holds it", lambda: holders(lab) == [], 10)
+    lab.client.run(["ip", "address", "add", f"{shared(lab)}/32", "dev", "eth0"])
+    try:
+        mac = json.loads(lab.client.run(["ip", "-j", "link", "show", "eth0"]).stdout)[0]["address"]
+        refused = floor("deploy", code=1)
+        assert f"{shared(lab)} is taken: {mac} on eth0" in refused.stderr
+        box = next(iter(lab.boxes.values()))
+        box.run(["systemctl", "start", UNIT], check=False)
+        assert mac in box.run(["journalctl", "-u", UNIT, "-o", "cat", "-n", "20"]).stdout
+        assert holders(lab) == []
+    finally:
+        lab.client.run(["ip", "address", "delete", f"{shared(lab)}/32", "dev", "eth0"])
+    floor("deploy")
+    until("one holds it", lambda: bool(one(lab)), 10)
