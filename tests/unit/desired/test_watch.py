@@ -48,7 +48,7 @@ def test_the_watchdog_reads_what_it_is_told(states: dict[str, BoxState]) -> None
         port=8001,
         key=True,
         docker=False,
-        modes=("replicas",),
+        modes=("replicas", "split"),
         stall=120.0,
         start_time=90.0,
         request_time=60.0,
