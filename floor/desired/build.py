@@ -37,7 +37,7 @@ def build(config: Config, mode: str, boxes: Mapping[str, BoxFacts], release: str
         for found in config.copies(model):
             if found.managed:
                 by_box[found.box].append(found)
-    ports = [leave.status_url(config, name, boxes) for name in config.proxy.boxes]
+    ports = {name: leave.status_url(config, name, boxes) for name, box in config.boxes.items() if box.managed}
     proxy = pool.settings(config, models, mode, ports)
     leaving = leave.file(config, boxes)
     grouped = groups.parts(config, boxes, release)
