@@ -85,7 +85,8 @@ def _box(
         units = [unit.name for unit, _ in parts]
         guard, guard_files = firewall.unit()
         parts.append((guard, [*guard_files, firewall.rules(config, name, boxes)]))
-        parts.append(services.status(listen, config.boxes[name].status_port, units, release))
+        more = groups.told(config, name, listen)
+        parts.append(services.status(listen, config.boxes[name].status_port, units, release, more))
     own = [File(str(paths.MODE), f"{mode}\n"), leaving] if made else []
     every = sorted([*own, *(file for _, files in parts for file in files)], key=lambda file: file.path)
     return BoxState(name, release, mode, tuple(every), tuple(unit for unit, _ in parts))
