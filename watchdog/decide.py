@@ -86,7 +86,9 @@ def _on_its_way(seen: Seen, copy: Copy) -> Decision:
     lasts = seen.at - unit.since if unit.since is not None else 0.0
     if unit.active == "activating" and unit.sub != "auto-restart":
         late = lasts > copy.start_time + SLACK
-        text = f"{unit.sub} for {lasts:.0f} s of the {copy.start_time:.0f} s it may take"
+        # Before its process there are its gate, where a part of a group may wait for hours, and the wait for memory.
+        sub = f"waits ({unit.sub})" if unit.sub == "start-pre" else unit.sub
+        text = f"{sub} for {lasts:.0f} s of the {copy.start_time:.0f} s it may take"
         return _none("starting too long" if late else "starting", text, alarm=late)
     if unit.active == "activating":
         return _none("starting", f"systemd starts it again ({unit.restarts} restarts)")
@@ -96,6 +98,8 @@ def _on_its_way(seen: Seen, copy: Copy) -> Decision:
 
 def _running(memory: Memory, seen: Seen, copy: Copy) -> Decision:
     verdict = seen.verdict
+    if not copy.url:
+        return _none("runs", "it is a part of a group: the head answers for it, and floor-group watches over it")
     if verdict is None:
         return _none("not asked", "it runs, and could not be asked this time")
     if not memory.symptom or memory.ill is None or memory.same is None:

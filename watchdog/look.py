@@ -44,7 +44,7 @@ def look(settings: Settings, world: World) -> tuple[Box, dict[str, Seen]]:
     mode = _mode(world.root)
     kept = held(world.root)
     boxed = _containers(settings, world.run)
-    up = [copy for copy in settings.copies if known[copy.unit].active in UP and mode in copy.modes]
+    up = [copy for copy in settings.copies if copy.url and known[copy.unit].active in UP and mode in copy.modes]
     answers = world.ask(up, settings.key_file, world.root)
     seen = {}
     for copy in settings.copies:

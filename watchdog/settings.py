@@ -12,7 +12,8 @@ from floor.notify.settings import read as read_notify
 
 @dataclass(frozen=True)
 class Copy:
-    """One copy of this box. Times are seconds; `modes` are those that want it, `docker` whether it is a container."""
+    """One copy of this box, or its part of a group. Times are seconds; `modes` are those that want it, `docker` whether
+    it is a container. A part that answers nobody (all but a group's head) has no `url` and port 0."""
 
     backend: str
     unit: str
@@ -59,10 +60,10 @@ def _copy(document: Document) -> Copy:
     return Copy(
         backend=document.text("backend"),
         unit=document.text("unit"),
-        url=document.text("url"),
+        url=document.text("url") if document.has("url") else "",
         model=document.text("model"),
         dialect=document.text("dialect"),
-        port=document.port("port"),
+        port=document.port("port") if document.has("port") else 0,
         key=document.flag("key"),
         docker=document.flag("docker"),
         modes=document.texts("modes"),

@@ -39,15 +39,18 @@ class Waiting:
         self._said, self._at = "", float("-inf")
 
     def run(self, notifier: Notifier, wanted: settings.Settings) -> None:
-        """Return when the rank may start. Raise FloorError where that cannot be found out."""
+        """Return when the rank may start. Raise FloorError if this part cannot be marked."""
         others = Others(self._group, time.monotonic)
         self._mark(going=False)
         try:
             while True:
                 notifier.extend(EXTEND)
                 began = time.monotonic()
-                if self._look(others, settings.keys(wanted, self._root)).go:
-                    return
+                try:
+                    if self._look(others, settings.keys(wanted, self._root)).go:
+                        return
+                except FloorError as error:  # a start that failed for it would count towards the start limit
+                    self._say(str(error))
                 time.sleep(max(0.0, EVERY - (time.monotonic() - began)))
         finally:
             others.close()

@@ -16,11 +16,13 @@ from floor.box import (
     facts,
     files,
     firewall,
+    parts,
     paths,
     processes,
     releases,
     secrets,
     systemctl,
+    units,
     weights,
 )
 from floor.box.command import Run, run
@@ -29,6 +31,7 @@ from floor.errors import FloorError
 
 # What every process of ours carries: digests of what it was started with, and of the engine key that it was given.
 LAUNCH, KEYS = "FLOOR_LAUNCH", "FLOOR_KEYS"
+GROUP = "floor-group-"  # what the units of parts of groups begin with
 
 
 def read(asked: Mapping[str, Any], root: Path = paths.ROOT, run: Run = run) -> dict[str, Any]:
@@ -97,8 +100,16 @@ def seen_units(keys: Mapping[str, Iterable[str]], root: Path = paths.ROOT, run: 
             "container": boxed.get(containers.of_unit(name)),
             "main_started": unit.started + to_unix if unit.started is not None and unit.main_pid else None,
             "youngest_child": max(young, default=None),
+            "at": unit.since + to_unix if unit.since is not None else None,
+            **({"part": _part(unit, root)} if name.startswith(GROUP) else {}),
         }
     return answer
+
+
+def _part(unit: units.UnitFacts, root: Path) -> dict[str, Any]:
+    """How far the part of a group is that this unit runs."""
+    model = unit.name.removeprefix(GROUP).removesuffix(".service")
+    return parts.told("", unit, parts.get(model, root)).as_json()
 
 
 def _children(pid: int) -> list[int]:

@@ -76,9 +76,16 @@ def _memory(memory: dict[str, Any] | None) -> str:
 def _backends(backends: list[dict[str, Any]]) -> Table:
     table = _table("backend", "pool", "unit", "requests", "why")
     for entry in backends:
-        unit = entry["unit"] or ("" if entry["managed"] else "not managed")
+        unit = _group(entry.get("group")) or entry["unit"] or ("" if entry["managed"] else "not managed")
         table.add_row(Text(entry["backend"]), _pool(entry["member"]), unit, _requests(entry), Text(_why(entry)))
     return table
+
+
+def _group(group: dict[str, Any] | None) -> Text | None:
+    """What a group is as one thing; the states of its units say less."""
+    if group is None:
+        return None
+    return Text(group["state"], {"running": "", "starting": "yellow"}.get(group["state"], "red"))
 
 
 def _pool(member: dict[str, bool]) -> Text:
@@ -91,6 +98,8 @@ def _pool(member: dict[str, bool]) -> Text:
 def _why(entry: dict[str, Any]) -> str:
     if entry["drains"]:
         return f"drained by {', '.join(entry['drains'])}"
+    if (group := entry.get("group")) and group["why"]:
+        return str(group["why"])
     return str(entry["evidence"] or entry["reason"] or "")
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from floor.config import example, hosts
 from floor.config.emit import flow
+from floor.config.fabric import propose as propose_fabric
 from floor.config.models import IMAGE
 from floor.config.problem import KeyPath, short
 from floor.config.shape import ANY
@@ -33,7 +35,10 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Machine:
-    """What was found on a machine. Bytes; None is "does not tell". The address that others use comes first."""
+    """What was found on a machine. Bytes; None is "does not tell". The address that others use comes first.
+
+    `links` are as floor.box.links tells them.
+    """
 
     hostname: str
     arch: str = "x86_64"
@@ -44,6 +49,7 @@ class Machine:
     images: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
+    links: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
 
     @property
     def unified(self) -> bool:
@@ -108,6 +114,7 @@ def _found(facts: Machine) -> Iterator[str]:
     for what, some in (
         ("GPUs", gpus),
         ("addresses", facts.addresses),
+        ("RDMA devices", [one for link in facts.links for one in link["devices"]]),
         ("images of vLLM", facts.images),
         ("vLLM", facts.programs),
         ("models", facts.models),
@@ -150,7 +157,10 @@ _SECOND_BOX = [
 
 
 def _box(facts: Machine) -> dict[str, str | list[str]]:
-    return {"host": flow(facts.addresses[0] if facts.addresses else "127.0.0.1"), "ssh": "local"}
+    host = facts.addresses[0] if facts.addresses else "127.0.0.1"
+    fabric = propose_fabric({"": facts.links}).get("")
+    own = {"fabric": f"{flow(fabric)}  # its link with RDMA"} if fabric and fabric["address"] != host else {}
+    return {"host": flow(host), "ssh": "local", **own}
 
 
 def _model(facts: Machine, box: str) -> dict[str, str | list[str]]:

@@ -37,7 +37,7 @@ def build(config: Config, mode: str, boxes: Mapping[str, BoxFacts], release: str
         for found in config.copies(model):
             if found.managed:
                 by_box[found.box].append(found)
-    ports = [leave.status_url(config, name, boxes) for name in config.proxy.boxes]
+    ports = {name: leave.status_url(config, name, boxes) for name, box in config.boxes.items() if box.managed}
     proxy = pool.settings(config, models, mode, ports)
     leaving = leave.file(config, boxes)
     grouped = groups.parts(config, boxes, release)
@@ -88,11 +88,13 @@ def _box(
         units = [unit.name for unit, _ in parts]
         guard, guard_files = firewall.unit()
         parts.append((guard, [*guard_files, firewall.rules(config, name, boxes)]))
-        parts.append(services.status(listen, config.boxes[name].status_port, units, release))
-    if here and config.guard.mode != "none":
-        parts.append(watch.guard(config, name, here, release))
-    if watch.wants_watchdog(config, name, here):
-        parts += watch.watchdog(config, listen, here)
+        more = groups.told(config, name, listen)
+        parts.append(services.status(listen, config.boxes[name].status_port, units, release, more))
+    engines = watch.engines(config, name)
+    if engines and guarded:
+        parts.append(watch.guard(config, name, engines, release))
+    if watch.wants_watchdog(config, name, engines):
+        parts += watch.watchdog(config, name, boxes, engines)
     own = [File(str(paths.MODE), f"{mode}\n"), leaving] if made else []
     every = sorted([*own, *(file for _, files in parts for file in files)], key=lambda file: file.path)
     return BoxState(name, release, mode, tuple(every), tuple(unit for unit, _ in parts))

@@ -71,7 +71,7 @@ def rules(config: Config, box: str, boxes: Mapping[str, BoxFacts], extra: Extra 
 
     A box without a known address is admitted nowhere: rules hold addresses, never names.
     """
-    proxies = _senders(config, {*config.proxy.boxes, *extra.proxies}, box, boxes)
+    proxies = _senders(config, {*config.proxy.boxes, *extra.proxies, *_workers(config, box)}, box, boxes)
     engines = (one for model in config.models for one in (*config.copies(model), *config.parts(model)))
     ports = {one.port for one in engines if one.box == box} | extra.ports
     managed = [name for name, found in config.boxes.items() if found.managed]
@@ -81,11 +81,24 @@ def rules(config: Config, box: str, boxes: Mapping[str, BoxFacts], extra: Extra 
         engine_ports=sorted(ports),
         status_port=config.boxes[box].status_port,
         engines=[*_admitted(proxies), *_admitted(frozenset(config.proxy.allow))],
-        boxes=_admitted(_senders(config, managed, box, boxes)),
+        boxes=_admitted(_senders(config, managed, box, boxes) | _fabrics(config, box)),
         splits=_splits(config, box, boxes),
         deny=config.proxy.direct == "deny" and not extra.open,
     )
     return File(str(paths.FIREWALL), text)
+
+
+def _workers(config: Config, box: str) -> set[str]:
+    """The other boxes of the groups whose head is here: a part that leaves asks whether the head's engine is idle."""
+    splits = (model.split for model in config.models.values() if model.split is not None)
+    return {name for split in splits if split.boxes[0] == box for name in split.boxes[1:]}
+
+
+def _fabrics(config: Config, box: str) -> frozenset[str]:
+    """The fabric addresses of the boxes that share a group with this one: parts ask each other from there."""
+    splits = (model.split for model in config.models.values() if model.split is not None)
+    names = {name for split in splits if box in split.boxes for name in split.boxes if name != box}
+    return frozenset(fabric.address for name in names if (fabric := config.boxes[name].fabric))
 
 
 def _senders(config: Config, names: Iterable[str], box: str, boxes: Mapping[str, BoxFacts]) -> frozenset[str]:

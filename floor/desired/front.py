@@ -87,7 +87,8 @@ def upstream(model: str) -> str:
 def _front(config: Config, model: str, boxes: Mapping[str, BoxFacts]) -> Front:
     copies = config.backends(model, None)
     common = _common([_headers(config, copy) for copy in copies])
-    modes = {copy.backend: tuple(mode for mode in MODES if copy in config.backends(model, mode)) for copy in copies}
+    answering = {mode: config.backends(model, mode) for mode in MODES}
+    modes = {copy.backend: tuple(mode for mode in MODES if copy in answering[mode]) for copy in copies}
     parts = tuple(config.parts(model))
     backends = []
     rotating = any(facts.rotating for facts in boxes.values())

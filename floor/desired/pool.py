@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from floor.box import paths
 from floor.config.hosts import netloc
-from floor.config.model import Config
+from floor.config.model import Config, ResolvedCopy
 from floor.config.proxy import IDLE_TIME
 from floor.desired import copies, groups
 from floor.desired.front import Backend, Front
@@ -18,30 +18,30 @@ from floor.engines.serve import GENERATE
 KEEPALIVE = 32
 
 
-def settings(config: Config, fronts: Sequence[Front], mode: str, proxies: Sequence[str]) -> str:
-    """Given the config, its models as proxies see them, the mode and the status ports of the proxy boxes, return the
+def settings(config: Config, fronts: Sequence[Front], mode: str, ports: Mapping[str, str]) -> str:
+    """Given the config, its models as proxies see them, the mode and the status port of each managed box, return the
     text of pool.json: who answers in that mode."""
     found = {
         "interval": config.health.interval,
         "key_file": str(paths.ENGINE_KEY),
         "status_key_file": str(paths.STATUS_KEY),
-        "proxies": list(proxies),
-        "pools": [_pool(config, front, mode) for front in fronts],
+        "proxies": [ports[box] for box in config.proxy.boxes],
+        "pools": [_pool(config, front, mode, ports) for front in fronts],
     }
     return json.dumps(found, indent=1, sort_keys=True) + "\n"
 
 
-def _pool(config: Config, front: Front, mode: str) -> dict[str, Any]:
+def _pool(config: Config, front: Front, mode: str, ports: Mapping[str, str]) -> dict[str, Any]:
     return {
         "model": front.model,
         "upstream": front.upstream,
         "keepalive": KEEPALIVE,
         "idle": IDLE_TIME,
-        "backends": [_backend(config, backend) for backend in front.backends if mode in backend.modes],
+        "backends": [_backend(config, backend, ports) for backend in front.backends if mode in backend.modes],
     }
 
 
-def _backend(config: Config, backend: Backend) -> dict[str, Any]:
+def _backend(config: Config, backend: Backend, ports: Mapping[str, str]) -> dict[str, Any]:
     copy, box = backend.copy, config.boxes[backend.copy.box]
     following = {"next": backend.next} if backend.next else {}
     return {
@@ -60,7 +60,12 @@ def _backend(config: Config, backend: Backend) -> dict[str, Any]:
         "stall": config.health.stall,
         "min_speed": config.health.min_speed,
         **({} if copy.task == GENERATE else {"task": copy.task}),
+        **({"parts": [_part(part, ports) for part in backend.parts]} if backend.parts else {}),
     }
+
+
+def _part(part: ResolvedCopy, ports: Mapping[str, str]) -> dict[str, str]:
+    return {"box": part.box, "unit": groups.unit_name(part.model), "status_url": ports[part.box]}
 
 
 def _unit(backend: Backend) -> str:

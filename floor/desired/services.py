@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from floor.box import paths
 from floor.desired.nginx import DESCRIPTORS
@@ -17,17 +18,20 @@ TARGET = "floor.target"
 STOP_SLACK = 5  # seconds beyond the longest request, in which what is left of a proxy ends
 
 
-def status(listen: str, port: int, units: Sequence[str], release: str) -> tuple[Unit, list[File]]:
-    """Given where the status port listens, the units that it tells of and floor's release, return unit and files."""
-    found = {"listen": listen, "port": port, "key_file": str(paths.STATUS_KEY), "units": list(units)}
+def status(
+    listen: str, port: int, units: Sequence[str], release: str, more: Mapping[str, Any]
+) -> tuple[Unit, list[File]]:
+    """Given where the status port listens, the units that it tells of, floor's release and what it is told of groups,
+    return unit and files."""
+    found = {"listen": listen, "port": port, "key_file": str(paths.STATUS_KEY), "units": list(units), **more}
     settings = File(str(paths.AGENT_SETTINGS), json.dumps(found, indent=1, sort_keys=True) + "\n")
-    return _service("floor-agent", Kind.STATUS, "floor.agent.status", settings, release)
+    return service("floor-agent", Kind.STATUS, "floor.agent.status", settings, release)
 
 
 def pool(settings: str, release: str) -> tuple[Unit, list[File]]:
     """Given the text of pool.json and floor's release, return the pool's unit and files."""
     file = File(str(paths.POOL_SETTINGS), settings)
-    return _service("floor-pool", Kind.POOL, "floor.pool", file, release, records=str(paths.LIB))
+    return service("floor-pool", Kind.POOL, "floor.pool", file, release, records=str(paths.LIB))
 
 
 def proxy(reload_on: Sequence[str], shutdown: float) -> tuple[Unit, list[File]]:
@@ -61,9 +65,8 @@ def target() -> tuple[Unit, list[File]]:
     return Unit(TARGET, Kind.TARGET, Launch(())), files
 
 
-def _service(
-    name: str, kind: Kind, module: str, settings: File, release: str, **values: str
-) -> tuple[Unit, list[File]]:
+def service(name: str, kind: Kind, module: str, settings: File, release: str, **values: str) -> tuple[Unit, list[File]]:
+    """Given a service's name, kind and module, its settings and floor's release, return its unit and files."""
     launch = Launch((str(paths.PYTHON), "-I", "-m", module), extra=(settings.text, release))
     text = template(f"systemd/{name}.service.j2", launch=launch, **values)
     unit = Unit(f"{name}.service", kind, launch, reload_on=(settings.path,))

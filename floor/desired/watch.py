@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from floor.box import paths
 from floor.config.hosts import netloc
 from floor.config.model import Config, ResolvedCopy
 from floor.config.watch import Notify
-from floor.desired.copies import unit_name
-from floor.desired.state import MODES, File, Kind, Launch, Unit
+from floor.desired import copies, groups
+from floor.desired.state import MODES, BoxFacts, File, Kind, Launch, Unit
 from floor.render import template
 
 Part = tuple[Unit, list[File]]
@@ -22,13 +23,37 @@ INTERVAL = 30
 LONGEST_ROUND = 120
 
 
-def guard(config: Config, box: str, here: Sequence[ResolvedCopy], release: str) -> Part:
-    """Given the config, a box, its copies and floor's release, return the guard's unit and files."""
+@dataclass(frozen=True)
+class Engine:
+    """An engine of a box that is looked after: a copy, or a part of a group. `answers`: it has a port that can be
+    asked, which of a group only the head has."""
+
+    copy: ResolvedCopy
+    unit: str
+    modes: tuple[str, ...]
+    answers: bool = True
+
+
+def engines(config: Config, box: str) -> list[Engine]:
+    """Given the config and a managed box, return its engines of both modes."""
+    found = []
+    for model, one in config.models.items():
+        modes = MODES if one.split is None else MODES[:1]
+        found += [Engine(copy, copies.unit_name(model), modes) for copy in config.copies(model) if copy.box == box]
+        parts = config.parts(model)
+        found += [
+            Engine(part, groups.unit_name(model), (groups.MODE,), part is parts[0]) for part in parts if part.box == box
+        ]
+    return found
+
+
+def guard(config: Config, box: str, here: Sequence[Engine], release: str) -> Part:
+    """Given the config, a box, its engines and floor's release, return the guard's unit and files."""
     found = {
         "mode": config.guard.mode,
         "floor": config.guard.floor,
         "keep_free": config.boxes[box].keep_free,
-        "copies": [_guarded(copy) for copy in here],
+        "copies": [_guarded(engine) for engine in here],
     }
     settings = File(str(paths.GUARD_SETTINGS), json.dumps(found, indent=1, sort_keys=True) + "\n")
     launch = Launch((str(paths.PYTHON), "-I", "-m", "floor.guard"), extra=(settings.text, release))
@@ -37,16 +62,17 @@ def guard(config: Config, box: str, here: Sequence[ResolvedCopy], release: str) 
     return unit, [settings, File(str(paths.UNITS / unit.name), text)]
 
 
-def watchdog(config: Config, ip: str, here: Sequence[ResolvedCopy]) -> list[Part]:
-    """Given the config, a box's address and its copies, return its timer and what that starts.
+def watchdog(config: Config, box: str, boxes: Mapping[str, BoxFacts], here: Sequence[Engine]) -> list[Part]:
+    """Given the config, a box, what is known of the boxes and the box's engines, return its timer and what that starts.
 
     Each round is a process of its own that reads its settings anew: nothing has to be restarted for a change of them.
     """
+    ip = boxes.get(box, BoxFacts(None)).address or config.boxes[box].host
     found = {
         "interval": INTERVAL,
         "restarts": config.watchdog.restarts or None,
         "key_file": str(paths.ENGINE_KEY),
-        "copies": [_watched(config, copy, ip) for copy in here],
+        "copies": [_watched(config, engine, ip) for engine in here],
         "notify": _notify(config.notify),
     }
     settings = File(str(paths.WATCHDOG_SETTINGS), json.dumps(found, indent=1, sort_keys=True) + "\n")
@@ -60,18 +86,19 @@ def watchdog(config: Config, ip: str, here: Sequence[ResolvedCopy]) -> list[Part
     ]
 
 
-def wants_watchdog(config: Config, box: str, here: Sequence[ResolvedCopy]) -> bool:
-    """Whether a box has something to look after: copies, or a pool of which somebody is to be told."""
+def wants_watchdog(config: Config, box: str, here: Sequence[Engine]) -> bool:
+    """Whether a box has something to look after: engines, or a pool of which somebody is to be told."""
     told = bool(config.notify.command or config.notify.webhook)
     return bool(here) or (told and box in config.proxy.boxes)
 
 
-def _guarded(copy: ResolvedCopy) -> dict[str, Any]:
+def _guarded(engine: Engine) -> dict[str, Any]:
+    copy = engine.copy
     runtime = copy.runtime
     docker = runtime is not None and runtime.kind == "docker"
     return {
         "backend": copy.backend,
-        "unit": unit_name(copy.model),
+        "unit": engine.unit,
         "docker": docker,
         # A container that gets no card, and vLLM's build for the CPU, take no share of anything.
         "card": not (docker and runtime is not None and runtime.gpus is None)
@@ -81,17 +108,18 @@ def _guarded(copy: ResolvedCopy) -> dict[str, Any]:
     }
 
 
-def _watched(config: Config, copy: ResolvedCopy, ip: str) -> dict[str, Any]:
+def _watched(config: Config, engine: Engine, ip: str) -> dict[str, Any]:
+    copy = engine.copy
     return {
         "backend": copy.backend,
-        "unit": unit_name(copy.model),
-        "url": f"http://{netloc(ip, copy.port)}",
+        "unit": engine.unit,
+        "url": f"http://{netloc(ip, copy.port)}" if engine.answers else None,
         "model": copy.model,
         "dialect": copy.engine,
-        "port": copy.port,
+        "port": copy.port if engine.answers else None,
         "key": copy.key,
         "docker": copy.runtime is not None and copy.runtime.kind == "docker",
-        "modes": list(MODES if config.models[copy.model].split is None else MODES[:1]),
+        "modes": list(engine.modes),
         "stall": config.health.stall,
         "start_time": copy.start_time,
         "request_time": copy.request_time,

@@ -14,7 +14,8 @@ class Container:
     """One container. `volumes` are HOST:INSIDE[:ro], `env` its variables, `secrets` names of variables that the client
     takes from its own environment, `options` more words for `docker run`, `gpus` what --gpus takes or None.
 
-    `words` stand behind the `entrypoint`, which replaces the image's own.
+    `devices` are paths of the box, such as /dev/infiniband. `words` stand behind the `entrypoint`, which replaces the
+    image's own.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Container:
     words: Sequence[str]
     entrypoint: Sequence[str]
     gpus: str | None = None
+    devices: Sequence[str] = ()
     volumes: Sequence[str] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     secrets: Sequence[str] = ()
@@ -40,8 +42,12 @@ def run(container: Container) -> list[str]:
     words += ["--log-driver=none"]
     # init reaps and passes signals on; engines share memory between their processes.
     words += ["--init", "--network", "host", "--ipc", "host"]
-    # Memory is pinned for a card. Without one none is, and a box that is a container itself may not raise that limit.
-    words += ["--ulimit", "memlock=-1", "--gpus", container.gpus] if container.gpus else []
+    # Memory is pinned for a card, and for RDMA. Without them none is, and a box that is a container itself may not
+    # raise that limit.
+    words += ["--ulimit", "memlock=-1"] if container.gpus or container.devices else []
+    words += ["--gpus", container.gpus] if container.gpus else []
+    for device in container.devices:
+        words += ["--device", device]
     for volume in container.volumes:
         words += ["--volume", volume]
     for name, value in sorted(container.env.items()):

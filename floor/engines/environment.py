@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
 # systemd's own default, and where CUDA's compiler is, which engines call for kernels that they compile themselves
@@ -32,6 +32,22 @@ def caches(folder: str) -> dict[str, str]:
 def vllm(folder: str) -> dict[str, str]:
     """Given a folder that outlives restarts, return what vLLM finds in its environment."""
     return {**offline(), **caches(folder)}
+
+
+def fabric(address: str, interface: str, devices: Sequence[str]) -> dict[str, str]:
+    """Given a box's address on the fabric, its interface and its RDMA devices, return what leads a rank over it.
+
+    Without them NCCL, gloo and the rest each take an interface of their own choice. The affinity that a box sets is for
+    the network card's own processors, which few boxes have (NCCL_IGNORE_CPU_AFFINITY: NCCL's environment variables).
+    """
+    names = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "UCX_NET_DEVICES")
+    found = {"VLLM_HOST_IP": address, **dict.fromkeys(names, interface), "NCCL_IGNORE_CPU_AFFINITY": "1"}
+    return {**found, "NCCL_IB_HCA": ",".join(devices)} if devices else found
+
+
+def stretches(layers: Sequence[int] | None) -> dict[str, str]:
+    """Given the layers of each stage of a pipeline, None for none, return what cuts them there and not evenly."""
+    return {} if layers is None else {"VLLM_PP_LAYER_PARTITION": ",".join(str(count) for count in layers)}
 
 
 def native(program: str, engine: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:

@@ -49,8 +49,8 @@ except (ModuleNotFoundError, AttributeError) as error:
 def tried(args):
     from vllm.platforms import current_platform
     found = {"device": current_platform.device_type or "none", "count": None, "needs": 1, "said": ""}
-    if getattr(args, "nnodes", 1) in (None, 1):
-        found["needs"] = (args.tensor_parallel_size or 1) * (args.pipeline_parallel_size or 1)
+    cards = (args.tensor_parallel_size or 1) * (args.pipeline_parallel_size or 1)
+    found["needs"] = max(1, cards // (getattr(args, "nnodes", 1) or 1))
     if found["device"] == "cuda":
         import torch
         with warnings.catch_warnings(record=True) as caught:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from floor.engines.serve import EMBED, Serve
+from floor.engines.serve import EMBED, Ranks, Serve
 
 # Not asked of the config: probes come twice a second and would fill the journal (vllm#29023); nginx logs requests.
 DEFAULTS: Mapping[str, Any] = {"disable-uvicorn-access-log": True}
@@ -20,10 +20,12 @@ def arguments(serve: Serve) -> list[str]:
 
     Raises ValueError, naming the flag, for a value that has no form on a command line.
     """
+    # A worker has no API: whoever it serves asks the head.
+    answers = serve.ranks is None or serve.ranks.head
     own: dict[str, Any] = {
         "served-model-name": serve.name,
-        "host": serve.host,
-        "port": serve.port,
+        "host": serve.host if answers else None,
+        "port": serve.port if answers else None,
         "max-model-len": serve.context,
         "max-num-seqs": serve.max_requests,
         "kv-cache-dtype": None if serve.kv_cache == "auto" else serve.kv_cache,
@@ -32,13 +34,28 @@ def arguments(serve: Serve) -> list[str]:
         "shutdown-timeout": None if serve.drain is None else math.ceil(serve.drain),
     }
     words = ["serve", serve.source]
-    for name, value in own.items():
+    for name, value in {**own, **_ranks(serve.ranks)}.items():
         words += [] if value is None else flag(name, value)
     # Sorted: the order of the lines in a file must not restart an engine.
     embeds = _EMBEDS if serve.task == EMBED and not {"task", "runner"} & set(serve.args) else {}
     for name, value in sorted({**DEFAULTS, **embeds, **serve.args}.items()):
         words += flag(name, value)
     return words
+
+
+def _ranks(ranks: Ranks | None) -> dict[str, Any]:
+    """The flags of one part of a group (docs.vllm.ai, serving/parallelism_scaling: several nodes without Ray)."""
+    if ranks is None:
+        return {}
+    return {
+        "tensor-parallel-size": ranks.tensor,
+        "pipeline-parallel-size": ranks.stages,
+        "nnodes": ranks.nodes,
+        "node-rank": ranks.rank,
+        "master-addr": ranks.address,
+        "master-port": ranks.port,
+        "headless": None if ranks.head else True,
+    }
 
 
 def flag(name: str, value: Any) -> list[str]:

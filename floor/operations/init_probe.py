@@ -8,7 +8,7 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from floor.box import facts, memory, paths
+from floor.box import facts, links, memory, paths
 from floor.box.command import Result, Run, run
 from floor.config.init import Gpu, Machine
 from floor.errors import FloorError
@@ -43,6 +43,7 @@ def probe(ask: Run = patiently, root: Path = paths.ROOT) -> Machine:
         images=tuple(images(ask)),
         programs=tuple(programs(root)),
         models=tuple(models(root)),
+        links=tuple(links.read(ask, root)),
     )
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from floor.box.lease import LIVE
+from floor.config.model import Config, ResolvedCopy
+from floor.desired import copies, groups
+from floor.desired.state import MODES
 from floor.errors import BoxError
+from floor.operations import status_groups
 from floor.operations.caller import dead
 from floor.operations.site import Site, tls_question
 from floor.operations.status_warnings import warnings
@@ -79,8 +83,11 @@ def _backends(site: Site, answers: dict[str, Any]) -> list[dict[str, Any]]:
     proxies = [parse(box, answers[box]) for box in config.proxy.boxes if box in answers]
     found = []
     for model in config.models:
-        for copy in config.copies(model):
-            unit = answers.get(copy.box, {}).get("units", {}).get(f"floor-copy-{model}.service", {})
+        parts = config.parts(model)
+        for copy in _answering(config, model, answers):
+            grouped = copy in parts
+            name = groups.unit_name(model) if grouped else copies.unit_name(model)
+            unit = answers.get(copy.box, {}).get("units", {}).get(name, {})
             pools = {proxy.box: _entry(proxy, model, copy.backend) for proxy in proxies}
             known = next((entry for entry in pools.values() if entry), {})
             found.append(
@@ -97,9 +104,17 @@ def _backends(site: Site, answers: dict[str, Any]) -> list[dict[str, Any]]:
                     "running": known.get("running"),
                     "waiting": known.get("waiting"),
                     "drains": _holders(pools.values()),
+                    "group": status_groups.told(parts, answers) if grouped else None,
                 }
             )
     return found
+
+
+def _answering(config: Config, model: str, answers: Mapping[str, Any]) -> list[ResolvedCopy]:
+    """Whoever answers for a model in a mode that a box is in. Boxes in different ones are an unfinished switch."""
+    modes = {str(answer["mode"]) for answer in answers.values() if answer.get("mode")} or {MODES[0]}
+    found = {one.backend: one for mode in MODES if mode in modes for one in config.backends(model, mode)}
+    return list(found.values())
 
 
 def _holders(entries: Iterable[dict[str, Any]]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,17 +22,47 @@ def warnings(config: Config, boxes: Mapping[str, Told], backends: Sequence[Told]
     found += [
         f"{entry['backend']}: processes that outlived their unit hold on: pids {', '.join(map(str, entry['left']))}"
         for entry in backends
-        if entry["unit"] in ("inactive", "failed") and entry["left"]
+        if entry["unit"] in ("inactive", "failed") and entry["left"] and not entry["group"]
     ]
+    found += [line for entry in backends if entry["group"] for line in _group(entry)]
+    found += _modes(boxes)
     found += _keys(boxes)
     for model in config.models:
         copies = [entry for entry in backends if entry["model"] == model]
+        if not copies and config.models[model].split is not None:
+            found.append(f"{model}: nobody is to serve it in this mode; floor switch split is what starts it")
         members = [entry for entry in copies if any(entry["member"].values())]
         if copies and not members:
             found.append(f"{model}: nobody serves it")
         elif len(members) == 1 and len(copies) > 1:
             found.append(f"{model}: only {members[0]['backend']} is left")
     return found
+
+
+def _group(entry: Told) -> list[str]:
+    """Half a group, and what is left of a part that does not run: it keeps memory, and the group from beginning."""
+    group = entry["group"]
+    found = [
+        f"{entry['backend']}: processes that outlived their unit on {part['box']} hold on: pids "
+        + ", ".join(map(str, part["left"]))
+        for part in group["parts"]
+        if part["unit"] in ("inactive", "failed") and part["left"]
+    ]
+    if group["state"] == "degraded":
+        found.append(f"{entry['backend']} is {group['why']}{_since(group['since'])}; it begins anew when all parts can")
+    return found
+
+
+def _since(at: float | None) -> str:
+    return f", since {time.strftime('%H:%M:%S', time.localtime(at))}" if at else ""
+
+
+def _modes(boxes: Mapping[str, Told]) -> list[str]:
+    modes = {name: box["mode"] for name, box in boxes.items() if box.get("mode")}
+    if len(set(modes.values())) < 2:
+        return []
+    told = ", ".join(f"{name}: {mode}" for name, mode in modes.items())
+    return [f"the boxes are in different modes ({told}): a switch did not end; floor switch tells how to end it"]
 
 
 def _box(config: Config, name: str, box: Told) -> list[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from floor.box import parts
 from floor.box.drains import is_absence
 from floor.errors import FloorError
 
@@ -26,7 +27,8 @@ class StrangerError(FloorError):
 class Status:
     """What a box said of its units, and when it was asked, by the asking box's monotonic clock.
 
-    `leaving` are the units that finish what they have before they are stopped, `stopping` is whether the box goes down.
+    `leaving` are the units that finish what they have before they are stopped, `stopping` is whether the box goes down,
+    `groups` its parts of groups by model.
     """
 
     asked: float
@@ -34,6 +36,7 @@ class Status:
     leaving: frozenset[str] = frozenset()
     stopping: bool = False
     told: Told = field(default_factory=Told)
+    groups: Mapping[str, parts.Told] = field(default_factory=dict)
 
 
 async def ask(url: str, key: str, *, asked: float, within: float) -> Status:
@@ -68,7 +71,8 @@ def read(answer: bytes, url: str, asked: float) -> Status:
     try:
         told = json.loads(body)
         units = {name: _unit(name, facts) for name, facts in told["units"].items()}
-        return Status(asked, units, frozenset(told.get("leaving") or ()), told.get("stopping") is True, _told(told))
+        leaving, stopping = frozenset(told.get("leaving") or ()), told.get("stopping") is True
+        return Status(asked, units, leaving, stopping, _told(told), _groups(told))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise FloorError(f"{url}: answers no status ({error!r:.80}); run `floor deploy` for that box") from error
 
@@ -79,6 +83,11 @@ def _unit(name: str, facts: Mapping[str, Any]) -> UnitSeen:
         if not isinstance(text, str):
             raise TypeError(f"{name}: found {text!r}")
     return UnitSeen(name, active, sub, result, invocation)
+
+
+def _groups(status: Mapping[str, Any]) -> dict[str, parts.Told]:
+    found = {model: parts.read(status, model) for model in status.get("groups") or {}}
+    return {model: told for model, told in found.items() if told is not None}
 
 
 def _told(status: Mapping[str, Any]) -> Told:

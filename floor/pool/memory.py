@@ -33,7 +33,8 @@ class Seen:
 
     `verdict` is the newest (None: not looked at yet), `drains` the holders that count, `managed` whether floor runs its
     unit, `unit` what the status port says of that (None: it does not answer) and `told` when it was asked, `stall` the
-    backend's limit in seconds. `leaving` says in words that it, or its whole box, is about to stop.
+    backend's limit in seconds. `leaving` says in words that it, or its whole box, is about to stop. `broken` says in a
+    word and in a sentence why a group is not whole (floor/pool/group.py); `unit` is its head's.
     """
 
     verdict: Verdict | None
@@ -43,6 +44,7 @@ class Seen:
     told: float
     stall: float
     leaving: str = ""
+    broken: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)

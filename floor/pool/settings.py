@@ -15,8 +15,19 @@ _UPSTREAM = re.compile(r"[A-Za-z0-9_]+")
 
 
 @dataclass(frozen=True)
+class Part:
+    """One part of a group: its box, its unit there, and the status port that tells of it."""
+
+    box: str
+    unit: str
+    status_url: str
+
+
+@dataclass(frozen=True)
 class Backend:
-    """One copy. `unit` and `status_url` are None where floor does not manage its box. `stall` is in seconds.
+    """One copy, or a group with all its `parts`, the head first; its own `unit` is the head's.
+
+    `unit` and `status_url` are None where floor does not manage its box. `stall` is in seconds.
 
     `server` is the word for it in the members file: its address and port, or `unix:PATH` of a server of nginx's own on
     the way to it, where it wants other headers than the rest. `next` is that word for when it takes the engine key that
@@ -38,6 +49,7 @@ class Backend:
     min_speed: float | None
     task: str = "generate"
     next: str | None = None
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -138,7 +150,12 @@ def _backend(document: Document) -> Backend:
         min_speed=document.number("min_speed") if document.has("min_speed") else None,
         task=document.text("task") if document.has("task") else "generate",
         next=following,
+        parts=tuple(_part(part) for part in document.list("parts")) if document.has("parts") else (),
     )
+
+
+def _part(document: Document) -> Part:
+    return Part(document.text("box"), document.text("unit"), document.text("status_url"))
 
 
 def netloc(address: str, port: int) -> str:

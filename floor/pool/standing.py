@@ -56,6 +56,8 @@ def stand(memory: Memory, seen: Seen, now: float) -> Finding:
     if seen.leaving:
         # Before the unit: being stopped is no fault, and the last one goes too.
         return Finding(Standing.DRAINED, "leaving", seen.leaving)
+    if seen.broken is not None:
+        return Finding(Standing.GONE, *seen.broken)
     if seen.unit is not None and not seen.unit.up:
         return _unit_down(seen.unit)
     if seen.verdict is None:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import httpx
 
+from floor.box import parts
 from floor.errors import FloorError
 from floor.healthcheck.history import History
 from floor.healthcheck.judge import judge, wants_generation, with_generation
@@ -168,6 +169,7 @@ class BoxWatch:
         self._clock, self._changed, self._log = clock, changed, log
         self._said = ""
         self._status: boxes.Status | None = None
+        self._since = clock()
 
     @property
     def answered(self) -> float | None:
@@ -178,6 +180,17 @@ class BoxWatch:
     def told(self) -> Told:
         """What the box told last of others, however long ago: silence ends nothing."""
         return Told() if self._status is None else self._status.told
+
+    def silent(self) -> float:
+        """For how many seconds the box has told nothing, since this service began to ask."""
+        since = self._since if self._status is None else self._status.asked
+        return self._clock() - since
+
+    def part(self, model: str) -> parts.Told | None:
+        """Given a model, return what the box tells of its part of that group; None where it tells nothing now."""
+        if self._status is None or self._clock() - self._status.asked > STATUS_FRESH:
+            return None
+        return self._status.groups.get(model)
 
     def unit(self, name: str) -> UnitSeen | None:
         """Given a unit's name, return its state; None if the box has not told for `STATUS_FRESH` seconds."""

@@ -10,6 +10,7 @@ from floor.errors import FloorError
 from floor.healthcheck.client import make_client
 from floor.healthcheck.target import Target
 
+from .group import PartSeen, broken
 from .memory import Seen
 from .missed import Told
 from .settings import Backend, Settings
@@ -38,7 +39,9 @@ class Watches:
             for backend in pool.backends
         }
         backends = {one.status_url for one in settings.backends if one.status_url is not None}
+        backends |= {part.status_url for one in settings.backends for part in one.parts}
         urls = sorted(backends | set(settings.proxies))
+        self._models = {one.name: pool.model for pool in settings.pools for one in pool.backends}
         key, other = (*status_keys, "", "")[:2]
         self._boxes = {
             url: BoxWatch(url, key, settings.interval, clock, changed, log, following=other or None) for url in urls
@@ -66,9 +69,21 @@ class Watches:
             self._invocations[backend.name] = unit.invocation
             if before != unit.invocation:
                 watch.renew()  # another process: what the one before has proven does not count for it
-        told = 0.0 if box is None or box.answered is None else box.answered
-        leaving = "" if box is None or backend.unit is None else box.leaving(backend.unit)
-        return Seen(watch.verdict, drains, backend.unit is not None, unit, told, backend.stall, leaving)
+        model = self._models[backend.name]
+        places = [(part.box, part.unit, self._boxes[part.status_url]) for part in backend.parts]
+        own = [] if box is None or backend.unit is None else [(backend.box, backend.unit, box)]
+        asked = [of.answered or 0.0 for _, _, of in places or own]
+        leaving = next((words for _, name, of in places or own if (words := of.leaving(name))), "")
+        return Seen(
+            verdict=watch.verdict,
+            drains=drains,
+            managed=backend.unit is not None,
+            unit=unit,
+            told=min(asked, default=0.0),
+            stall=backend.stall,
+            leaving=leaving,
+            broken=broken([PartSeen(at, of.unit(name), of.part(model), of.silent()) for at, name, of in places]),
+        )
 
     def told(self) -> list[Told]:
         """What the boxes told last of others that were absent."""

@@ -44,11 +44,17 @@ def parse(argv: Sequence[str], env: Mapping[str, str]) -> Settings:
         auto_tools="enable-auto-tool-choice" in flags,
         track_load="enable-server-load-tracking" in flags,
         headless="headless" in flags,
+        master_addr=last(flags, "master-addr") or "127.0.0.1",
         access_log="disable-uvicorn-access-log" not in flags,
         task=EMBED if last(flags, "runner") == "pooling" or last(flags, "task") == "embed" else GENERATE,
         simulation=simulation,
     )
-    return replace(settings, **_numbers(flags))  # type: ignore[arg-type]  # each reader returns its field's type
+    settings = replace(settings, **_numbers(flags))  # type: ignore[arg-type]  # each reader returns its field's type
+    if settings.node_rank >= settings.nnodes:
+        raise UsageError(
+            f"--node-rank: found {settings.node_rank}; with --nnodes {settings.nnodes} write less than that"
+        )
+    return settings
 
 
 def split(argv: Sequence[str]) -> tuple[Flags, list[str]]:
@@ -112,5 +118,8 @@ _NUMBERS: dict[str, Callable[[object], float]] = {
     "max_num_seqs": simflags.number("a whole number, 1 or more", 1, whole=True),
     "gpu_memory_utilization": simflags.number("a share of the memory, above 0", 1e-6),
     "block_size": simflags.number("a whole number of tokens, 1 or more", 1, whole=True),
+    "nnodes": simflags.number("a whole number of boxes, 1 or more", 1, whole=True),
+    "node_rank": simflags.number("the number of this box, from 0", 0, whole=True),
+    "master_port": simflags.port,
     "shutdown_timeout": simflags.number("seconds, 0 or more", 0),
 }

@@ -67,6 +67,7 @@ def state(sim: Simulator) -> dict[str, Any]:
     return {
         "pid": os.getpid(),
         "ready": sim.ready,
+        "world": sim.world,
         "stopping": sim.stopping,
         "running": len(engine.scheduler.running),
         "waiting": len(engine.scheduler.waiting),

@@ -45,6 +45,9 @@ async def _generate(
     asked = dialect.decide(content, sim.settings, sim.served)
     if sim.stopping:
         raise refusal(500, STOPPING, "InternalServerError")
+    if sim.lost:
+        sim.fail()
+        raise broken(500)
     silence = _strike_before(sim)
     generation = sim.engine.submit(asked, silence)
     exchange.watch(lambda: sim.engine.abort(generation))

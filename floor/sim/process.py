@@ -149,9 +149,10 @@ class SimulatedEngine:
     def state(self) -> dict[str, Any]:
         """What the engine has seen and does, as a dict.
 
-        pid, ready, stopping, running, waiting, finished, aborted, faults, `paths` (count of each METHOD /path), and
-        `posts`. A post has path, sha256 of its body, size, host, framing (content-length or "chunked"), status, tokens
-        generated, and outcome: open, answered, left (the client went away or was cut off by a shutdown), cut (a fault).
+        pid, ready, world (which a group's ranks share), stopping, running, waiting, finished, aborted, faults, `paths`
+        (count of each METHOD /path), and `posts`. A post has path, sha256 of its body, size, host, framing
+        (content-length or "chunked"), status, tokens generated, and outcome: open, answered, left (the client went away
+        or was cut off by a shutdown), cut (a fault).
         Raises OSError when the process does not run.
         """
         return self._ask("GET", "/sim/state")

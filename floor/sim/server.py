@@ -13,6 +13,7 @@ from floor.sim import crash, startlog
 from floor.sim.app import App
 from floor.sim.kinds import KINDS
 from floor.sim.listener import Listener
+from floor.sim.ranks import Ranks
 from floor.sim.settings import Settings
 from floor.sim.simulator import Simulator
 
@@ -37,6 +38,7 @@ class Process:
         self._refusing = False
         self._opening: asyncio.Task[None] | None = None
         self._failure: FloorError | None = None
+        self._ranks = Ranks(settings, self.sim, new_id, write) if settings.nnodes > 1 else None
 
     async def run(self) -> int:
         """Serve until SIGTERM or SIGINT, and return 0. Raises FloorError when it cannot start or listen."""
@@ -48,6 +50,8 @@ class Process:
             await self._finish_requests()
         if self.main is not None:
             self.main.shut()
+        if self._ranks is not None:
+            await self._ranks.close()
         for listener in (self.main, self._control):
             if listener is not None:
                 await listener.close()
@@ -108,7 +112,7 @@ class Process:
         self._check_memory()
         for line in startlog.before(self.settings):
             self.write(line)
-        if await self._stopped_within(self.settings.start_time):
+        if await self._stopped_before_all_met() or await self._stopped_within(self.settings.start_time):
             return False
         for line in startlog.after(self.settings):
             self.write(line)
@@ -122,6 +126,20 @@ class Process:
             self.sim.ready = True
             self.write("INFO:     Application startup complete.")
         return True
+
+    async def _stopped_before_all_met(self) -> bool:
+        """Wait for the other ranks of a group."""
+        if self._ranks is None:
+            return False
+        meeting, told = asyncio.create_task(self._ranks.meet()), asyncio.create_task(self._stop.wait())
+        await asyncio.wait([meeting, told], return_when=asyncio.FIRST_COMPLETED)
+        for task in (meeting, told):
+            task.cancel()
+        await asyncio.gather(meeting, told, return_exceptions=True)
+        if meeting.done() and not meeting.cancelled() and (error := meeting.exception()):
+            raise error
+        self.sim.world = self._ranks.world
+        return self._stop.is_set()
 
     async def _stopped_within(self, seconds: float) -> bool:
         if seconds <= 0:

@@ -57,6 +57,10 @@ class Settings:
     auto_tools: bool = False
     track_load: bool = False
     headless: bool = False
+    nnodes: int = 1
+    node_rank: int = 0
+    master_addr: str = "127.0.0.1"
+    master_port: int = 29501
     metrics: bool = True
     task: str = GENERATE
     access_log: bool = True

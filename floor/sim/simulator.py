@@ -16,6 +16,8 @@ from floor.sim.page import Snapshot, bounds_of
 from floor.sim.settings import EMBED, Settings
 from floor.sim.stats import Stats
 
+LAST = 1.0  # seconds that a head without its worker goes on answering after it has noticed
+
 
 class Doors(Protocol):
     """The engine's listening socket and connections, as far as faults move them."""
@@ -53,6 +55,9 @@ class Simulator:
     resident: bool = False
     loading: asyncio.Lock = field(default_factory=asyncio.Lock)
     load: int = 0
+    world: str | None = None
+    lost: bool = False
+    stalled: bool = False
     device: int | None = None
     _death: asyncio.TimerHandle | None = None
     _hog: list[bytearray] = field(default_factory=list)
@@ -110,7 +115,7 @@ class Simulator:
         """Bring the engine and its socket in line with what is in force."""
         now = self.now()
         names = self.faults.names(now)
-        self.engine.freeze("dead" in names or self.paused or self.asleep)
+        self.engine.freeze("dead" in names or self.paused or self.asleep or self.stalled)
         slow = self.faults.get("slow", now)
         self.engine.crawl(slow.number("rate") if slow else None)
         refuse = self.faults.get("refuse", now)
@@ -120,6 +125,23 @@ class Simulator:
             self.doors.reopen()
         if "memory" not in names:
             self._hog.clear()
+
+    def lose(self) -> None:
+        """Another rank of its group is gone: what runs fails, and with it this process; an idle one fails later."""
+        self.lost = True
+        if self.engine.scheduler.running or self.engine.scheduler.waiting:
+            self.fail()
+
+    def fail(self) -> None:
+        """End as an engine that a rank has left: what runs gets an error, and the process exits with 0."""
+        self.engine.abort_all()
+        asyncio.get_running_loop().call_later(LAST, crash.die, 0)
+
+    def stall(self, stalled: bool) -> None:
+        """The ranks of its group do not hear each other, or do again."""
+        if stalled != self.stalled:
+            self.stalled = stalled
+            self._apply()
 
     def pause(self, paused: bool) -> None:
         self.paused = paused

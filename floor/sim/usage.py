@@ -11,8 +11,9 @@ usage: floor sim [serve] MODEL [vLLM flags] [--sim-… flags]
 
 A simulated engine: its endpoints, metrics, scheduling and failures, without a GPU. vLLM's flags are
 accepted; those that matter here are --host --port --served-model-name --max-model-len --max-num-seqs
---api-key (or VLLM_API_KEY) --block-size --gpu-memory-utilization --enable-auto-tool-choice --headless
---shutdown-timeout --disable-uvicorn-access-log. --runner pooling serves embeddings.
+--api-key (or VLLM_API_KEY) --block-size --gpu-memory-utilization --enable-auto-tool-choice
+--shutdown-timeout --disable-uvicorn-access-log. --runner pooling serves embeddings. With --nnodes
+--node-rank --master-addr --master-port (--headless) it is one rank of a group, and waits for the others.
 
 llama.cpp's answers are those of a real server, captured; Ollama's are those of its documentation.
 llama-server's flags that matter: --model --alias --host --port --ctx-size --parallel --metrics --jinja

@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 import os
 import platform
-import re
 import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from floor.box import command, memory, paths
+from floor.box import command, links, memory, paths
 from floor.box.foreign import boxed, procs, proxies, starters, weights
 from floor.errors import FloorError
-
-_INSIDE = re.compile(r"^(lo|docker|br-|veth|virbr|cni|flannel|podman|lxc|lxdbr)")
 
 
 def patient(run: command.Run = command.run) -> command.Run:
@@ -32,8 +29,9 @@ def patient(run: command.Run = command.run) -> command.Run:
 
 
 def look(ports: Sequence[int] = (), root: Path = paths.ROOT, run: command.Run = command.run) -> dict[str, Any]:
-    """Given the ports that floor wants here, return {root, hostname, machine, addresses, memory, processes, containers,
-    units, cron, proxies}: see `procs.every`, `boxed.told`, `starters.look` and `proxies.look`. Without root much of it
+    """Given the ports that floor wants here, return {root, hostname, machine, addresses, links, memory, processes,
+    containers, units, cron, proxies}: see `links.read`,
+    `procs.every`, `boxed.told`, `starters.look` and `proxies.look`. Without root much of it
     cannot be seen."""
     run = patient(run)  # docker and a driver can hang on a machine in trouble
     listed = boxed.listed(run)
@@ -53,6 +51,7 @@ def look(ports: Sequence[int] = (), root: Path = paths.ROOT, run: command.Run = 
         "hostname": socket.gethostname(),
         "machine": platform.machine(),
         "addresses": addresses(run),
+        "links": links.read(run, root),
         "memory": {"total": box_memory.total, "available": box_memory.available},
         "processes": [{**one, "snapshots": weights.snapshots(one, root)} for one in every],
         "containers": [{**one, "snapshots": weights.snapshots(one, root)} for one in containers],
@@ -72,14 +71,14 @@ def addresses(run: command.Run) -> list[str]:
     told = run(["ip", "-json", "address", "show", "up"])
     route = run(["ip", "-json", "route", "show", "default"])
     try:
-        links = json.loads(told.out or "[]") if told.ok else []
+        known = json.loads(told.out or "[]") if told.ok else []
         default = next((one.get("dev") for one in json.loads(route.out or "[]")), None) if route.ok else None
     except ValueError:
         return []
     found = [
         (link["ifname"] != default, one["family"] != "inet", link["ifname"], one["local"])
-        for link in links
-        if not _INSIDE.match(link.get("ifname", "lo"))
+        for link in known
+        if not links.INSIDE.match(link.get("ifname", "lo"))
         for one in link.get("addr_info", ())
         if one.get("scope") == "global"
     ]

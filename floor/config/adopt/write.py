@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from floor.config import hosts
+from floor.config import fabric, hosts
 from floor.config.adopt.found import Found, engines
 from floor.config.adopt.found import hosts as listens
 from floor.config.adopt.merge import Joined, join
@@ -49,7 +49,10 @@ def write(looks: Sequence[Look]) -> Adopted:
     if lost:
         lines += ["#", "# Not taken along, look it over:", *(f"#   - {line}" for line in lost)]
     lines += ["#", "# What else can be written here: docs/configuration.md.", "", "boxes:"]
-    lines += [f"  {flow(box)}: {flow(_box(look, found[box]))}" for box, look in names.items()]
+    links = fabric.propose({box: look.told.get("links") or () for box, look in names.items()})
+    for box, look in names.items():
+        own = {"fabric": links[box]} if box in links else {}
+        lines.append(f"  {flow(box)}: {flow({**_box(look, found[box]), **own})}")
     lines += ["", "models:" if models else "models: {}  # no engine was found"]
     ports = _free(looks)
     for model in models:

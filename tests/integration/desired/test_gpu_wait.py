@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from floor.desired.copies import GPU_WAIT, GPU_WAIT_NATIVE
+from floor.desired.engine_unit import GPU_WAIT, GPU_WAIT_NATIVE
 from floor.desired.times import GPU_SECONDS
 
 BOUND = f"timeout {GPU_SECONDS} "

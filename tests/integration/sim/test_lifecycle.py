@@ -137,14 +137,6 @@ def test_a_shutdown_timeout_has_an_end(start: Any) -> None:
         assert b"EngineCore encountered an issue" in wire.rest()
 
 
-def test_a_worker_of_a_group_has_no_port(start: Any) -> None:
-    engine = start(args=["--headless", "--node-rank", "1", "--nnodes", "2", "--master-addr", "127.0.0.1"])
-    assert engine.state()["ready"]
-    with pytest.raises(ConnectionRefusedError):
-        Wire.to(engine)
-    assert engine.terminate() == 0
-
-
 def test_two_engines_do_not_share_a_device(start: Any, tmp_path: Path) -> None:
     first = start(device_lock=str(tmp_path / "gpu"))
     with pytest.raises(FloorError, match="on startup is less than desired GPU memory utilization") as caught:

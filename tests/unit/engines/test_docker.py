@@ -65,3 +65,8 @@ def test_the_weights_are_mounted_once(volumes: list[str], added: bool) -> None:
 def test_stop_and_remove() -> None:
     assert stop("floor-copy-x", 40.2) == ["/usr/bin/docker", "stop", "-t", "41", "floor-copy-x"]
     assert remove("floor-copy-x") == ["/usr/bin/docker", "rm", "-f", "floor-copy-x"]
+
+
+def test_devices_of_the_box_and_the_memory_that_they_pin() -> None:
+    words = run(replace(PLAIN, devices=["/dev/infiniband"]))
+    assert (_flag(words, "--device"), _flag(words, "--ulimit")) == (["/dev/infiniband"], ["memlock=-1"])

@@ -10,6 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from floor.engines.serve import Ranks
 from floor.engines.vllm import Serve, arguments, flag
 from floor.sim.arguments import parse
 
@@ -78,3 +79,15 @@ def test_the_simulated_engine_understands_it() -> None:
     settings = parse(arguments(FULL), {})
     assert (settings.host, settings.port, settings.served_names) == ("192.0.2.11", 8000, ("flagship",))
     assert (settings.max_model_len, settings.max_num_seqs, settings.access_log) == (262144, 12, False)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_part_of_a_group(rank: int) -> None:
+    """As a simulated rank reads it, too."""
+    ranks = Ranks(rank, 2, "198.51.100.1", 29501, tensor=2, stages=1)
+    words = arguments(replace(FULL, ranks=ranks))
+    at = words.index("--tensor-parallel-size")
+    told = "--tensor-parallel-size 2 --pipeline-parallel-size 1 --nnodes 2 --node-rank {} --master-addr 198.51.100.1 "
+    assert " ".join(words[at : at + 12]) == told.format(rank) + "--master-port 29501"
+    assert ("--headless" in words, "--host" in words) == (rank == 1, rank == 0)
+    assert parse(words, {}).headless is (rank == 1)

@@ -42,6 +42,7 @@ def test_the_shape_of_a_deployment_that_is_well(deployed: Situation) -> None:
         "running": 1,
         "waiting": 0,
         "drains": [],
+        "group": None,
     }
 
 

@@ -149,8 +149,13 @@ def test_help_names_every_setting_and_fault() -> None:
     assert all(f"\n  {kind} " in text or f"\n  {kind}\n" in text for kind in faults.KINDS)
 
 
+def test_a_rank_that_is_none_of_them_is_refused() -> None:
+    with pytest.raises(UsageError, match="--node-rank: found 2; with --nnodes 2 write less than that"):
+        parse(["m", "--nnodes", "2", "--node-rank", "2"], {})
+
+
 names = st.from_regex(r"[a-z]{2,8}(-[a-z]{2,8}){0,3}", fullmatch=True).filter(
-    lambda name: not name.startswith("sim") and name not in ("model", "port", "host", "headless")
+    lambda name: not name.startswith("sim") and name not in ("model", "port", "host", "headless", "nnodes")
 )
 values = st.text(min_size=1, max_size=20).filter(lambda text: not text.startswith("-"))
 KNOWN = ("api-key", "served-model-name", "block-size", "kv-cache-dtype", "max-model-len", "max-num-seqs")
