@@ -16,6 +16,7 @@ SERVICES = {
     "floor-agent.service": "agent",
     "floor-firewall.service": "firewall",
     "floor-address.service": "address",
+    "floor-group.service": "groups",
 }
 
 
