@@ -18,6 +18,7 @@ SERVICES = {
     "floor-guard.service": "guard",
     "floor-watchdog.timer": "watchdog",
     "floor-address.service": "address",
+    "floor-group.service": "groups",
 }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from floor.desired.copies import unit_name
+from floor.desired import copies, groups
 from floor.errors import BoxError, UsageError
 from floor.operations.site import Site
 
@@ -22,6 +22,7 @@ SERVICES = {
     "watchdog": "floor-watchdog.service",
 }
 SHARED = {"address": "floor-address.service"}
+GROUPS = {"group": f"{groups.SERVICE}.service"}
 HEARD = 0.5  # seconds after which Ctrl-C is heard at the latest
 
 
@@ -32,8 +33,11 @@ def wanted_units(site: Site, names: Sequence[str]) -> dict[str, list[str]]:
     for model in config.models:
         for copy in config.copies(model):
             if copy.box in units:
-                units[copy.box].append(({copy.backend, copy.box, model}, unit_name(model)))
-    services = SERVICES | (SHARED if config.proxy.address else {})
+                units[copy.box].append(({copy.backend, copy.box, model}, copies.unit_name(model)))
+        for part in config.parts(model):
+            if part.box in units:
+                units[part.box].append(({part.backend, part.box, model}, groups.unit_name(model)))
+    services = SERVICES | (SHARED if config.proxy.address else {}) | (GROUPS if config.splits else {})
     for box in units:
         units[box] += [({name, box}, unit) for name, unit in services.items()]
     known = {word for found in units.values() for words, _ in found for word in words}

@@ -28,6 +28,8 @@ def problems(aim: Aim, told: Collection[tuple[str, int]] = ()) -> list[str]:
         found += _ports(aim, seen, told)
     for copy in (part for each in aim.copies for part in each.each()):
         found += _copy(copy, aim.seen[copy.box], told)
+    for group in (each for each in aim.copies if each.grouped):
+        found += _meeting(aim, group, aim.seen[group.box], told)
     return found
 
 
@@ -107,6 +109,17 @@ def _copy(copy: Wanted, seen: Seen, told: Collection[tuple[str, int]]) -> list[s
     if holder and (seen.box, wanted.port) not in told and not _own(copy, seen, holder):
         found.append(_held(seen, wanted.port, f"the port of {copy.backend}", "port"))
     return found
+
+
+def _meeting(aim: Aim, group: Wanted, seen: Seen, told: Collection[tuple[str, int]]) -> list[str]:
+    """The port where the ranks of a group meet, at its head, where another program holds it."""
+    split = aim.config.models[group.model].split
+    holder = seen.listening.get(str(split.master_port)) if split else None
+    if split is None or holder is None or (seen.box, split.master_port) in told:
+        return []
+    if seen.unit(group.unit).running or holder.get("pid") in seen.unit(group.unit).left:
+        return []  # its own ranks: they go before others meet
+    return [_held(seen, split.master_port, f"where the ranks of {group.model} meet", "master_port")]
 
 
 def _bring(copy: Wanted, seen: Seen) -> str:

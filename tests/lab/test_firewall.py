@@ -136,6 +136,22 @@ def test_rules_that_somebody_changed_or_emptied_come_back(floor: Floor) -> None:
     assert floor("deploy").stdout.strip() == "nothing to do"
 
 
+def test_a_switch_that_could_not_work_is_refused_with_the_port_and_nothing_stops(floor: Floor) -> None:
+    """First a program has the port where ranks meet, then somebody's rules close it on the fabric."""
+    before, boxa = invocations(floor.lab), floor.lab.boxes["boxa"]
+    told = floor("switch", "split", code=1).stderr
+    assert f"boxa: port {MASTER}, where the ranks of flagship meet, is held by python3 -m http.server {MASTER}" in told
+    boxa.run(["systemctl", "stop", f"listen-{MASTER}"])
+    boxa.run(["nft", "insert", "rule", "inet", "guests", "later", "tcp", "dport", str(MASTER), "drop"])
+    told = floor("switch", "split", code=1).stderr
+    assert f"boxb: does not reach boxa at {FABRIC}.1 on the fabric, port {MASTER}, where the ranks meet: no" in told
+    boxa.run(["nft", "flush", "chain", "inet", "guests", "later"])
+    boxa.run(["nft", "add", "rule", "inet", "guests", "later", "tcp", "dport", "81", "drop"])
+    floor.rules = theirs(boxa)  # type: ignore[attr-defined]
+    assert invocations(floor.lab) == before
+    assert chat(floor.lab)[0] == 200
+
+
 def test_after_floor_is_gone_only_its_own_rules_are(floor: Floor) -> None:
     boxa = floor.lab.boxes["boxa"]
     assert theirs(boxa) == floor.rules  # type: ignore[attr-defined]

@@ -42,16 +42,17 @@ class Load:
             self.sent += 1
             streamed = self.options.stream == "yes" or (self.options.stream == "both" and self.sent % 2 == 0)
             start = time.monotonic()
-            status, problem = await self.ask(client, number, streamed=streamed)
+            status, problem, retry_after = await self.ask(client, number, streamed=streamed)
             end = time.monotonic()
             self.requests.append((start, end))
             self.statuses[status] += 1
             if problem:
-                self.failures.append({"status": status, "problem": problem, "start": start, "end": end})
+                failure = {"status": status, "problem": problem, "start": start, "end": end}
+                self.failures.append({**failure, "retry_after": retry_after})
                 await asyncio.sleep(0.05)  # a client that is turned away at once must not become a flood
 
-    async def ask(self, client: httpx.AsyncClient, number: int, *, streamed: bool) -> tuple[str, str]:
-        """Send one request. Return its status and what was wrong with it, empty where nothing was."""
+    async def ask(self, client: httpx.AsyncClient, number: int, *, streamed: bool) -> tuple[str, str, str | None]:
+        """Send one request. Return its status, what was wrong with it (empty where nothing was) and its Retry-After."""
         body = {
             "model": self.options.model,
             "messages": [{"role": "user", "content": f"client {number} " + "word " * self.options.words}],
@@ -63,11 +64,11 @@ class Load:
             async with client.stream("POST", f"{self.options.url}/v1/chat/completions", json=body) as answer:
                 text = (await answer.aread()).decode(errors="replace")
         except httpx.HTTPError as error:
-            return "error", f"{type(error).__name__}: {error}"
+            return "error", f"{type(error).__name__}: {error}", None
         if answer.status_code != httpx.codes.OK:
-            return str(answer.status_code), text[:300]
+            return str(answer.status_code), text[:300], answer.headers.get("Retry-After")
         whole = "data: [DONE]" in text if streamed else '"finish_reason"' in text
-        return "200", "" if whole else f"cut short after {len(text)} bytes"
+        return "200", "" if whole else f"cut short after {len(text)} bytes", None
 
     async def run(self) -> None:
         """Run all clients until the load is over."""

@@ -16,6 +16,17 @@ DOCKER = (
 MAX_REQUESTS = 8
 
 
+def split_site(lab: Lab, runtime: str) -> str:
+    """The same model with a split beside its copies: tensor parallel over both boxes, whose network is their fabric."""
+    text = site(lab, runtime).replace(
+        "    replicas:", "    split: {boxes: [boxa, boxb], tensor_parallel: 2}\n    replicas:"
+    )
+    for box in lab.boxes.values():
+        fabric = f"fabric: {{interface: eth0, address: {box.address}}}"
+        text = text.replace(f"{{host: {box.address}}}", f"{{host: {box.address}, {fabric}}}")
+    return text
+
+
 def site(lab: Lab, runtime: str) -> str:
     """A copy of the tiny model on each box, answered for by a proxy on each."""
     boxes = "\n".join(f"  {box.name}: {{host: {box.address}}}" for box in lab.boxes.values())

@@ -7,10 +7,12 @@ from itertools import pairwise
 
 import pytest
 
-from floor.desired.state import BoxState, Kind
+from floor.config import parse
+from floor.desired.build import build
+from floor.desired.state import MODES, BoxFacts, BoxState, Kind
 from floor.errors import ConfigError
 from tests.unit.desired import unitfile
-from tests.unit.desired.example import FABRIC, FILE, make
+from tests.unit.desired.example import ADDRESSES, FABRIC, FILE, make
 from tests.unit.render import systemd_reader
 
 UNIT = "floor-group-flagship.service"
@@ -27,6 +29,29 @@ def split(words: str, *more: tuple[str, str]) -> dict[str, BoxState]:
 
 def argv(states: dict[str, BoxState], box: str) -> list[str]:
     return systemd_reader.command_line(unitfile.read(states[box], UNIT).one("Service", "ExecStart"))
+
+
+def test_the_pool_of_each_mode_knows_who_answers_in_it_and_all_parts() -> None:
+    text = FILE.replace(TEXT, f"{TEXT}    split: {{boxes: [spark-b, spark-a], tensor_parallel: 2, utilization: 0.8}}\n")
+    for old, new in FABRIC:
+        text = text.replace(old, new)
+    facts = {name: BoxFacts(address) for name, address in ADDRESSES.items()}
+    found = {mode: build(parse(text), mode, facts, "r")["spark-a"].file("/etc/floor/pool.json") for mode in MODES}
+    by_mode = {mode: json.loads(file.text)["pools"][0]["backends"] for mode, file in found.items() if file}
+    names = {mode: [one["name"] for one in backends] for mode, backends in by_mode.items()}
+    assert names["replicas"] == ["flagship@spark-a", "flagship@spark-b", "flagship@mac"]
+    assert set(names["split"]) == {"flagship@spark-b+spark-a", "flagship@mac"}
+    group = next(one for one in by_mode["split"] if "parts" in one)
+    assert (group["url"], group["unit"], group["status_url"]) == (
+        "http://192.0.2.12:8000",
+        UNIT,
+        "http://192.0.2.12:9000/status",
+    )
+    assert group["parts"] == [
+        {"box": "spark-b", "unit": UNIT, "status_url": "http://192.0.2.12:9000/status"},
+        {"box": "spark-a", "unit": UNIT, "status_url": "http://192.0.2.11:8099/status"},
+    ]
+    assert not any("parts" in one for one in by_mode["replicas"])
 
 
 def flags(words: list[str]) -> dict[str, str]:

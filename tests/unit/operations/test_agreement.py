@@ -11,6 +11,7 @@ from floor.agent.params import Params
 from floor.agent.registry import find
 from floor.box import fabric as on_box
 from floor.operations.agreement import disagreements, group, starting
+from floor.plan import preflight
 from floor.plan.steps import Plan, Stage, Step
 from tests.simulated.situation import TWO_BOXES, Situation
 
@@ -97,3 +98,15 @@ def _kept(sent: list[tuple[str, dict[str, Any]]], name: str, answer: Any) -> Any
         return answer(params)
 
     return call
+
+
+def test_a_program_that_has_the_port_where_ranks_meet_is_named(split: Situation) -> None:
+    split.box("spark-b").held["29600"] = {"pid": 7, "command": "nc -l 29600"}
+    split.box("spark-a").held["29600"] = {"pid": 8, "command": "another's, on a worker"}
+    aim = split.site().observe("split", switch=True)
+    [line] = preflight.problems(aim)
+    assert line == (
+        "spark-b: port 29600, where the ranks of flagship meet, is held by nc -l 29600 (pid 7); stop it, or write "
+        "another `master_port`"
+    )
+    assert preflight.problems(aim, [("spark-b", 29600)]) == []

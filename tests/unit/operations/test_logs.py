@@ -7,6 +7,7 @@ import pytest
 from floor.errors import BoxError, UsageError
 from floor.operations import logs
 from tests.simulated.situation import Situation
+from tests.unit.operations.test_agreement import SPLIT
 
 COPY = "floor-copy-flagship.service"
 SERVICES = ["floor-proxy.service", "floor-pool.service", "floor-agent.service"]
@@ -26,6 +27,14 @@ SERVICES += ["floor-guard.service", "floor-watchdog.service"]
 )
 def test_what_a_name_means(situation: Situation, names: list[str], units: dict[str, list[str]]) -> None:
     assert logs.wanted_units(situation.site(), names) == units
+
+
+def test_a_group_is_read_on_all_its_boxes(situation: Situation) -> None:
+    situation.text = SPLIT
+    site, unit = situation.site(), "floor-group-flagship.service"
+    assert logs.wanted_units(site, ["flagship@spark-b+spark-a"]) == {"spark-a": [unit], "spark-b": [unit]}
+    assert logs.wanted_units(site, ["flagship"]) == {"spark-a": [COPY, unit], "spark-b": [COPY, unit]}
+    assert logs.wanted_units(site, ["group"])["spark-a"] == ["floor-group.service"]
 
 
 def test_a_name_that_is_none(situation: Situation) -> None:
