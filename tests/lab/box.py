@@ -192,6 +192,14 @@ class Box:
         """End a partition."""
         network.mend(self.wire)
 
+    def cut_fabric(self) -> None:
+        """Cut the box off the other boxes' fabric alone."""
+        network.cut_fabric(self.wire)
+
+    def heal_fabric(self) -> None:
+        """End that."""
+        network.mend_fabric(self.wire)
+
     def reset(self) -> None:
         """Make the box what it was when it was new, and boot it."""
         self.halt()

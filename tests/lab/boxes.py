@@ -7,6 +7,7 @@ import os
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Self
 
@@ -62,8 +63,7 @@ class Lab:
         self.bridge = network.bridge_name(run_id)
         lower = root_file_system() / "fs"
         self.boxes = {
-            name: Box(name, self.wire(name, HOST_NUMBERS[name]), self.folder / name, lower, self.folder, shows=shows)
-            for name in names
+            name: Box(name, self.box_wire(name), self.folder / name, lower, self.folder, shows=shows) for name in names
         }
         self.client = Client(self.wire("client", CLIENT_NUMBER))
         self.ssh_config = self.folder / "ssh_config"
@@ -90,6 +90,12 @@ class Lab:
     def wire(self, name: str, number: int) -> network.Wire:
         """Return the wire of the machine `name`, whose address ends in `number`."""
         return network.Wire(f"{self.run_id}-{name}", f"{self.subnet}.{number}", self.bridge)
+
+    def box_wire(self, name: str) -> network.Wire:
+        """Return the wire of a box, which has another address on the fabric: 10.177.0.11 beside 10.77.0.11."""
+        first, second, third = self.subnet.split(".")
+        fabric = f"{first}.{int(second) + 100}.{third}.{HOST_NUMBERS[name]}"
+        return replace(self.wire(name, HOST_NUMBERS[name]), fabric=fabric)
 
     def lay(self) -> None:
         """Make the network, the keys and the boxes' files, and boot the boxes."""

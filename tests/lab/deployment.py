@@ -30,13 +30,13 @@ def set_up(lab: Lab, floor: Floor) -> None:
         list(pool.map(one, lab.boxes))
 
 
-def deployed(lab: Lab, folder: Path, text: str) -> Floor:
-    """Given a new lab, an empty folder and a floor.yaml, return the command there, with the boxes set up and deployed
-    to."""
+def deployed(lab: Lab, folder: Path, text: str, mode: str = "replicas") -> Floor:
+    """Given a new lab, an empty folder, a floor.yaml and a mode, return the command there, with the boxes set up and
+    deployed to."""
     floor = Floor(lab, folder)
     floor.write(text)
     set_up(lab, floor)
-    floor("deploy", "--mode", "replicas")
+    floor("deploy", "--mode", mode)
     return floor
 
 
