@@ -155,7 +155,7 @@ def _weights(group: Group, told: Mapping[str, Told]) -> list[str]:
     same = f"run `floor fetch {group.model}`" if group.fetched else "copy the folder from one to the others"
     digests = {box: one["digest"] for box, one in told.items()}
     known = all(digests.values())
-    if known and len(set(digests.values())) == 1:
+    if known and len(set(digests.values())) < 2:  # none where no box has any
         return _shape(group, told)
     names = list(dict.fromkeys(path for one in told.values() for path in one["files"]))
     odd = [path for path in names if len({_mark(one, path) for one in told.values()}) > 1]

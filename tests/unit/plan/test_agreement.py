@@ -73,3 +73,8 @@ def test_each_line_says_where_what_and_what_to_do(path: Path) -> None:
 def test_a_port_of_the_kernels_that_is_free_everywhere_stands_for_all_of_them() -> None:
     assert agreement.spare_port([{"60999": {}, "22": {}}, {"60998": {}}]) == 60997
     assert agreement.spare_port([]) == 60999
+
+
+def test_boxes_without_any_weights_do_not_differ() -> None:
+    """That they lack them is said elsewhere, with what brings them."""
+    assert agreement.builds(group(), {}, {}) == []
