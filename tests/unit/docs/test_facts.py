@@ -23,7 +23,7 @@ OPERATIONS = ROOT / "docs" / "operations.md"
 OURS = re.compile(r"/(?:opt|etc|run|var/lib|var/cache)/floor[\w./@-]*")
 KNOWN = {str(value) for value in vars(paths).values() if isinstance(value, Path)}
 # Made of a known folder and a name that stands for others.
-PATTERNS = [r"/opt/floor/RELEASE", r"/etc/floor/engines/MODEL\.json"]
+PATTERNS = [r"/opt/floor/RELEASE", r"/etc/floor/(engines|groups)/MODEL\.json", r"/run/floor/parts/MODEL\.json"]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
