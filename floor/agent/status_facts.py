@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from floor.box import drains, leaving, parts, paths, units
+from floor.box import drains, handover, leaving, parts, paths, units
 from floor.box.observe import document
 from floor.box.operation import Operation, now
 from floor.errors import FloorError
@@ -88,6 +88,7 @@ class Facts:
             "units": {name: one.as_json() for name, one in self._units.items()},
             "leaving": self._leaving(),
             "groups": self._parts(),
+            "address": handover.told(self._root),
             "problems": problems,
         }
         for what, read in {"drains": self._drains, "operation": self._operation, "pool": self._pool}.items():

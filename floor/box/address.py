@@ -60,13 +60,21 @@ def strangers(address: str, interface: str, peers: Sequence[str], ask: Ask = who
     return sorted(holders)
 
 
+def held(settings: Settings, do: Run = run) -> bool:
+    """Whether this box's interface has the shared address now."""
+    return bool(do([IP, "-o", "address", "show", "to", *_place(settings)]).out.strip())
+
+
 def let_go(settings: Settings, do: Run = run) -> bool:
     """Take the shared address off this box's interface; return whether it was there. Raise FloorError if it stays."""
-    prefix = ipaddress.ip_address(settings.address).max_prefixlen
-    place = [f"{settings.address}/{prefix}", "dev", settings.interface]
-    if not do([IP, "-o", "address", "show", "to", place[0], *place[1:]]).out.strip():
+    if not held(settings, do):
         return False
-    result = do([IP, "address", "delete", *place])
+    result = do([IP, "address", "delete", *_place(settings)])
     if not result.ok:
         raise FloorError(f"{settings.address} stays on {settings.interface}: {result.said}")
     return True
+
+
+def _place(settings: Settings) -> list[str]:
+    prefix = ipaddress.ip_address(settings.address).max_prefixlen
+    return [f"{settings.address}/{prefix}", "dev", settings.interface]

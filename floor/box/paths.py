@@ -47,6 +47,8 @@ DRAINED = RUN / "drained"  # and for each that floor itself stops, which has fin
 PARTS = RUN / "parts"  # a mark of each part of a group: the start that it is of, and what that has joined
 
 ADDRESS_RUN = RUN / "address"
+ADDRESS_LEAVES = ADDRESS_RUN / "leaves.json"  # while this box hands the shared address over
+ADDRESS_CATCHES = RUN / "pool" / "catches.json"  # and while it sends on what belongs to one that does
 ADDRESS_READ = ADDRESS_RUN / "read.conf"  # what keepalived has read last, as it was then
 
 LIB = Path("/var/lib/floor")

@@ -107,6 +107,7 @@ def _commands() -> dict[str, object]:
     ask = [str(paths.PYTHON), "-I", "-m", "floor.agent.address"]
     return {
         "free": [*ask, "free"],
+        "leave": [*ask, "leave"],
         "gone": [*ask, "gone"],
         "test": [KEEPALIVED, "--config-test", f"--use-file={paths.KEEPALIVED_CONF}"],
         "note": ["/bin/cp", str(paths.KEEPALIVED_CONF), str(paths.ADDRESS_READ)],

@@ -36,6 +36,7 @@ class Status:
     leaving: frozenset[str] = frozenset()
     stopping: bool = False
     told: Told = field(default_factory=Told)
+    address: Mapping[str, Any] = field(default_factory=dict)
     groups: Mapping[str, parts.Told] = field(default_factory=dict)
 
 
@@ -72,7 +73,8 @@ def read(answer: bytes, url: str, asked: float) -> Status:
         told = json.loads(body)
         units = {name: _unit(name, facts) for name, facts in told["units"].items()}
         leaving, stopping = frozenset(told.get("leaving") or ()), told.get("stopping") is True
-        return Status(asked, units, leaving, stopping, _told(told), _groups(told))
+        shared = told.get("address") or {}
+        return Status(asked, units, leaving, stopping, _told(told), address=shared, groups=_groups(told))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise FloorError(f"{url}: answers no status ({error!r:.80}); run `floor deploy` for that box") from error
 

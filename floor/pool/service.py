@@ -17,6 +17,7 @@ from floor.box.notify import Notifier
 from floor.errors import FloorError
 
 from . import report
+from .catch import Catch
 from .decide import Decision, decide
 from .front import Front
 from .holders import Holders
@@ -49,6 +50,7 @@ class Service:
         self._watches = Watches(settings, engine_keys, status_keys, time.monotonic, self._wake.set, world.log)
         self._holders = Holders(world.root, former.holders, world.log)
         self._lost = Lost(sever, lambda backend, text: self._say(text, {"backend": backend}))
+        self._catch = Catch(world.root, world.log)
         self._memories = {
             one.name: replace(former.memories.get(one.name, Memory()), member=one.name in self._front.members)
             for one in settings.backends
@@ -102,6 +104,7 @@ class Service:
         for backend in self._settings.backends:
             answers = self._watches.box_answers(backend)
             self._lost.look(backend, self._decisions[backend.name], box_answers=answers)
+        await self._catch.look(self._watches.address(), now)
         self._report(seen)
 
     def _decide(self, seen: Mapping[str, Seen], now: float) -> dict[str, Decision]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import httpx
 
@@ -191,6 +191,12 @@ class BoxWatch:
         if self._status is None or self._clock() - self._status.asked > STATUS_FRESH:
             return None
         return self._status.groups.get(model)
+
+    @property
+    def address(self) -> Mapping[str, Any] | None:
+        """What the box tells of the shared address; None if it has not told for `STATUS_FRESH` seconds."""
+        fresh = self._status is not None and self._clock() - self._status.asked <= STATUS_FRESH
+        return self._status.address if fresh and self._status else None
 
     def unit(self, name: str) -> UnitSeen | None:
         """Given a unit's name, return its state; None if the box has not told for `STATUS_FRESH` seconds."""

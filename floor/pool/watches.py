@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from typing import Any
 
 from floor.errors import FloorError
 from floor.healthcheck.client import make_client
@@ -88,6 +89,10 @@ class Watches:
     def told(self) -> list[Told]:
         """What the boxes told last of others that were absent."""
         return [box.told for box in self._boxes.values()]
+
+    def address(self) -> list[Mapping[str, Any] | None]:
+        """What each box tells of the shared address; None of one that has not told of late."""
+        return [box.address for box in self._boxes.values()]
 
     def following(self, before: Collection[str]) -> frozenset[str]:
         """Given who took the next engine key before, return who does now."""

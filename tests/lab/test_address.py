@@ -150,6 +150,48 @@ def test_a_cable_that_is_pulled(floor: Floor) -> None:
     assert told <= 2 * HEALED
 
 
+@pytest.mark.parametrize("how", ["address", "nginx"])
+def test_a_planned_handover_loses_nothing(floor: Floor, how: str) -> None:
+    """The service of the address is stopped, or nginx is restarted where it is: streams go on, and so do new requests."""
+    lab, box = floor.lab, floor.lab.boxes[one(floor.lab)]
+    with load(floor, "--stream", "yes") as running, Watched(lab) as watched:
+        time.sleep(2)
+        began = time.monotonic()
+        box.run(
+            ["systemctl", *(["stop", UNIT] if how == "address" else ["restart", "floor-proxy.service"])], timeout=90
+        )
+        took = time.monotonic() - began
+        time.sleep(2)
+        report = running.stop()
+    box.run(["systemctl", "start", UNIT])
+    print(
+        f"handed over ({how}) in {took:.1f} s, {report.spanning(began)} requests open, nobody {watched.nobody:.2f}: {report}"
+    )
+    assert one(lab) not in ("", box.name)
+    assert report.spanning(began) >= 8
+    assert report.failures == []
+    assert watched.both == 0
+    for each in lab.boxes.values():
+        tables = each.run(["nft", "list", "tables"]).stdout
+        assert "floor_address" not in tables, f"{each.name}: something of the handover is left"
+
+
+def test_floor_reboots_the_box_that_holds_it(floor: Floor) -> None:
+    """Who uses the shared address notices nothing."""
+    lab, box = floor.lab, floor.lab.boxes[one(floor.lab)]
+    with load(floor) as running:
+        time.sleep(1)
+        command = floor.start("reboot", box.name)
+        box.boot_again()
+        said, _ = command.communicate(timeout=240)
+        report = running.stop()
+    print(f"{said}\nrebooted under load: {report}")
+    assert command.returncode == 0
+    assert one(lab) not in ("", box.name)
+    assert report.failures == []
+    assert report.statuses == {"200": report.sent}
+
+
 def test_somebody_else_has_the_address(floor: Floor) -> None:
     """The client's machine takes it: nobody of floor's starts beside it, and a deployment says who it is."""
     lab = floor.lab
