@@ -152,7 +152,7 @@ def test_a_cable_that_is_pulled(floor: Floor) -> None:
 
 @pytest.mark.parametrize("how", ["address", "nginx"])
 def test_a_planned_handover_loses_nothing(floor: Floor, how: str) -> None:
-    """The service of the address is stopped, or nginx is restarted where it is: streams go on, and so do new requests."""
+    """The service of the address is stopped, or nginx restarted where it is: streams go on, and so do new requests."""
     lab, box = floor.lab, floor.lab.boxes[one(floor.lab)]
     with load(floor, "--stream", "yes") as running, Watched(lab) as watched:
         time.sleep(2)
@@ -164,9 +164,8 @@ def test_a_planned_handover_loses_nothing(floor: Floor, how: str) -> None:
         time.sleep(2)
         report = running.stop()
     box.run(["systemctl", "start", UNIT])
-    print(
-        f"handed over ({how}) in {took:.1f} s, {report.spanning(began)} requests open, nobody {watched.nobody:.2f}: {report}"
-    )
+    spanning = report.spanning(began)
+    print(f"handed over ({how}) in {took:.1f} s, {spanning} requests open, nobody {watched.nobody:.2f}: {report}")
     assert one(lab) not in ("", box.name)
     assert report.spanning(began) >= 8
     assert report.failures == []
