@@ -40,9 +40,10 @@ def free(root: Path) -> None:
 def leave(root: Path) -> None:
     """Hand the address over, where this box holds it. Raise FloorError where its requests cannot be kept."""
     settings = address.load(root)
-    if alive.began(os.environ.get("MAINPID", "")) is None or not address.held(settings):
+    pid = os.environ.get("MAINPID", "")
+    if not pid.isdigit() or alive.began(pid) is None or not address.held(settings):
         return
-    own = handover.hardware(settings.interface, root)
+    own = handover.hardware(settings.interface)
     handover.mark(paths.ADDRESS_LEAVES, own, root)
     began, over = time.monotonic(), threading.Event()
     peers = Peers(settings, own, root, over)

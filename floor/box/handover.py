@@ -38,15 +38,16 @@ def load(rules: str) -> Result:
     return run([NFT, "-f", "-"], text=rules)
 
 
-def hardware(interface: str, root: Path = paths.ROOT) -> str:
+def hardware(interface: str, do: Run = run) -> str:
     """Given an interface, return its hardware address. Raise FloorError where it has none."""
-    try:
-        found = paths.under(root, f"/sys/class/net/{interface}/address").read_text().strip()
-    except OSError as error:
-        raise FloorError(f"{interface}: there is no such interface ({error.strerror})") from error
-    if not MAC.fullmatch(found):
+    # Not from /sys: in a container that may show another network.
+    result = do([IP, "-o", "link", "show", "dev", interface])
+    if not result.ok:
+        raise FloorError(f"{interface}: there is no such interface: {result.said}")
+    found = MAC.search(result.out.partition("link/ether ")[2][:17])
+    if not found:
         raise FloorError(f"{interface}: has no hardware address by which another box could reach it")
-    return found
+    return found[0]
 
 
 def told(root: Path = paths.ROOT) -> dict[str, str | None]:
@@ -69,7 +70,7 @@ def leaver(statuses: Sequence[Mapping[str, Any] | None], *, leaving: bool) -> st
     return found.pop() if len(found) == 1 and not leaving else None
 
 
-def catch(settings: Settings, other: str, root: Path = paths.ROOT, load: Load = load) -> None:
+def catch(settings: Settings, other: str, do: Run = run, load: Load = load) -> None:
     """From now on send on to `other` what comes for the shared address and did not begin here. Raise FloorError."""
     four = ipaddress.ip_address(settings.address).version == 4
     text = _template(
@@ -78,7 +79,7 @@ def catch(settings: Settings, other: str, root: Path = paths.ROOT, load: Load = 
         word="ip" if four else "ip6",
         address=settings.address,
         interface=settings.interface,
-        own=hardware(settings.interface, root),
+        own=hardware(settings.interface, do),
         other=other,
         seconds=round(settings.within + SLACK),
     )

@@ -20,7 +20,7 @@ class Catch:
         self,
         root: Path,
         log: Callable[[str], None],
-        begin: Callable[[address.Settings, str, Path], None] = handover.catch,
+        begin: Callable[[address.Settings, str], None] = handover.catch,
         end: Callable[[], None] = handover.end_catch,
     ) -> None:
         self._root, self._log, self._begin, self._end = root, log, begin, end
@@ -50,5 +50,5 @@ class Catch:
             handover.mark(paths.ADDRESS_CATCHES, None, self._root)
             self._end()
             return
-        self._begin(address.load(self._root), wanted, self._root)
+        self._begin(address.load(self._root), wanted)
         handover.mark(paths.ADDRESS_CATCHES, wanted, self._root)
