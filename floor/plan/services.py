@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Collection
 
 from floor.box import paths
+from floor.desired import keepalived
 from floor.desired.state import Kind, Unit
 from floor.plan import difference, guard, lanes, modes, takeover, tls
 from floor.plan.aim import Aim
@@ -60,7 +61,7 @@ def plan_leftovers(aim: Aim) -> list[Stage]:
         found = [each for each in aim.differing(box, None) if each.wanted is None]
         if names := _leftover(aim, box):
             reload = [reload_units(box)] if any(is_unit(each.path) for each in found) else []
-            gone = [step for name in names for step in _take_away(box, name)]
+            gone = [step for name in names for step in _take_away(box, name, _patience(aim, name))]
             found_lanes.append([*gone, *file_steps(box, found), *reload])
     return stage("take away services", *found_lanes)
 
@@ -92,19 +93,19 @@ def _lane(aim: Aim, box: str, pool: Between | None) -> list[Step]:
     steps += takeover.fronts(aim, box)
     for unit in units:
         verb, why = _verb(aim, box, unit, changed)
-        steps += _unit(seen, unit, verb, why)
+        steps += _unit(seen, unit, verb, why, _patience(aim, unit.name))
         anew = anew or (unit.kind is Kind.POOL and verb != "")
     return [*steps, *_settled(aim, seen)] if anew else steps
 
 
-def _unit(seen: Seen, unit: Unit, verb: str, why: str) -> list[Step]:
+def _unit(seen: Seen, unit: Unit, verb: str, why: str, seconds: float) -> list[Step]:
     params = {"unit": unit.name}
     steps = []
     if seen.unit(unit.name).enabled != "enabled":
         steps.append(Step(seen.box, "unit.enable", params, f"enable {unit.name}"))
     if verb:
         steps.append(Step(seen.box, f"unit.{verb}", params, f"{verb} {unit.name}", why))
-        until = Until("active", SERVICE_SECONDS, value="active", crashed=True)
+        until = Until("active", seconds, value="active", crashed=True)
         text = f"wait until {unit.name} runs"
         steps.append(Step(seen.box, "unit.wait", {**params, "until": "active"}, text, until=until))
     return steps
@@ -160,9 +161,16 @@ def _leftover(aim: Aim, box: str) -> list[str]:
     return sorted(name for name in names - ours if not name.startswith((*difference.ENGINE_PREFIXES, paths.FETCH_UNIT)))
 
 
-def _take_away(box: str, name: str) -> list[Step]:
+def _patience(aim: Aim, name: str) -> float:
+    """Seconds for a service to start or to stop. Who gives the shared address up lets the requests under it end."""
+    if name != keepalived.UNIT:
+        return SERVICE_SECONDS
+    return SERVICE_SECONDS + max((model.request_time for model in aim.config.models.values()), default=0.0)
+
+
+def _take_away(box: str, name: str, seconds: float) -> list[Step]:
     why = "this box no longer has that part"
-    stopped = Until("stopped", SERVICE_SECONDS, late="kill")
+    stopped = Until("stopped", seconds, late="kill")
     return [
         Step(box, "unit.disable", {"unit": name}, f"disable {name}", why),
         Step(box, "unit.stop", {"unit": name}, f"stop {name}", why, stopped),
