@@ -5,6 +5,7 @@ The goal: it generates again within one start of the engine and ten seconds of w
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -15,7 +16,7 @@ from tests.lab.deployment import deployed, pool, until
 from tests.lab.faults import kill
 from tests.lab.floor import Floor
 from tests.lab.groups import GROUP, LOAD, UNIT, Generations, generates, split_site, state, told
-from tests.lab.sites import MODEL, proxy
+from tests.lab.sites import DOCKER, MODEL, proxy
 from tests.load.running import Running
 
 GOAL = LOAD + 10
@@ -59,6 +60,13 @@ def healed(generations: Generations, what: str, before: str | None) -> None:
     assert parts(lab) == ["active", "active"]
 
 
+def said(floor: Floor) -> str:
+    """What `floor status` says of the group, in its own words: its state and why."""
+    document = json.loads(floor("status", "--json", code=None).stdout)
+    (group,) = [one["group"] for one in document["backends"] if one.get("group")]
+    return f"{group['state']}: {group['why']}"
+
+
 def generation(box: Box) -> str:
     found = told(box)
     assert found is not None
@@ -71,6 +79,7 @@ def test_both_parts_run_and_no_copy_does(floor: Floor, generations: Generations)
     assert parts(lab) == ["active", "active"]
     assert [one["part"] for box in lab.boxes.values() if (one := told(box))] == ["head", "worker"]
     assert len({generation(box) for box in lab.boxes.values()}) == 1
+    assert said(floor).startswith("running")
     for box in lab.boxes.values():
         assert box.run(["systemctl", "is-active", f"floor-copy-{MODEL}.service"], check=False).returncode != 0
         assert box.run(["systemctl", "is-enabled", f"floor-copy-{MODEL}.service"]).stdout.strip() == "enabled"
@@ -100,6 +109,8 @@ def test_a_box_loses_its_power(floor: Floor, generations: Generations, name: str
     took = generations.until("the other part ends and waits", waits, 30)
     print(f"without {name}, the other part is back at its gate after {took:.1f} s")
     assert state(other) is None
+    assert said(floor).startswith("degraded: ")
+    assert f"on {name} " in said(floor)
     box.boot()
     healed(generations, f"{name} is switched on again", before)
 
@@ -116,6 +127,7 @@ def test_the_fabric_is_cut(floor: Floor, generations: Generations) -> None:
     print(f"without the fabric, both parts are back at their gates after {took:.1f} s")
     time.sleep(5)
     assert both_wait()
+    assert "running" not in said(floor)
     assert [state(box) for box in lab.boxes.values()] == [None, None]
     lab.boxes["boxb"].heal_fabric()
     healed(generations, "the fabric is healed", before)
@@ -175,6 +187,22 @@ def test_a_part_that_is_ended_for_the_others_does_not_use_up_its_own_starts(
     head.run(["rm", "-r", f"/run/systemd/system/{UNIT}.d"])
     head.run(["systemctl", "daemon-reload"])
     healed(generations, "the worker was killed four times", before)
+
+
+def test_parts_in_containers_heal_the_same_way(floor: Floor, generations: Generations) -> None:
+    """Killing docker's client leaves a container behind, outside of the unit: the part ends all the same."""
+    lab = floor.lab
+    floor.edit("tensor_parallel: 2}", f"tensor_parallel: 2, runtime: {DOCKER}}}")
+    floor("deploy")
+    assert parts(lab) == ["active", "active"]
+    for name in ("boxa", "boxb"):
+        box = lab.boxes[name]
+        before = generation(box)
+        kill(box, box.pid(UNIT))
+        healed(generations, f"docker's client of {name} is killed", before)
+    before = generation(lab.boxes["boxa"])
+    lab.boxes["boxb"].run(["docker", "kill", UNIT.removesuffix(".service")])
+    healed(generations, "the worker's container is killed", before)
 
 
 def test_every_part_was_ended_with_a_reason(floor: Floor) -> None:
