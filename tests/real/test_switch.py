@@ -88,7 +88,7 @@ def test_a_killed_worker_is_out_at_once_and_the_group_generates_again_by_itself(
     """The rank alone is killed: vLLM's own main process ends with status 0 then, and the head stays healthy."""
     killed = time.monotonic()
     floor.lab.boxes["boxb"].run(["pkill", "-KILL", "-f", "VLLM::Worker"])
-    out = until("out of the pool", lambda: pool(floor.lab) == [], 15)
+    out = until("out of the pool", lambda: pool(floor.lab) == [], 60)
     assert chat(floor.lab)[0] == 503
     assert group(floor)["state"] in ("degraded", "starting", "down")
     until("in the pool", lambda: pool(floor.lab) == [BACKEND], START, 0.2)
