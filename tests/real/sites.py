@@ -17,12 +17,12 @@ MAX_REQUESTS = 8
 
 
 def split_site(lab: Lab, runtime: str) -> str:
-    """The same model with a split beside its copies: tensor parallel over both boxes, whose network is their fabric."""
+    """The same model with a split beside its copies: tensor parallel over both boxes, by their fabric."""
     text = site(lab, runtime).replace(
         "    replicas:", "    split: {boxes: [boxa, boxb], tensor_parallel: 2}\n    replicas:"
     )
     for box in lab.boxes.values():
-        fabric = f"fabric: {{interface: eth0, address: {box.address}}}"
+        fabric = f"fabric: {{interface: fab0, address: {box.wire.fabric}}}"
         text = text.replace(f"{{host: {box.address}}}", f"{{host: {box.address}, {fabric}}}")
     return text
 
