@@ -1,9 +1,10 @@
-"""`python -I -m floor.agent.address free|leave|gone`: what floor-address.service does around keepalived.
+"""`python -I -m floor.agent.address free|leave|gone|proxy`: what floor-address.service does around keepalived.
 
 free: before it starts. Ends with 1 where somebody who is no proxy of floor's has the address.
 leave: before it is stopped, whoever stops it. The box that takes the address over gets ready to send on what belongs to
 connections of this one, and this one keeps answering them.
 gone: after it has ended, however it did. Waits until those connections have ended; takes off what was left behind.
+proxy: before nginx is stopped. Stops that unit first, with all of this.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from floor.agent.address_ask import Peers
-from floor.box import address, alive, handover, paths
+from floor.agent.address_ask import UNIT, Peers
+from floor.box import address, alive, command, handover, paths
 from floor.errors import FloorError
 
 READY = 6.0  # seconds for the others to get ready; a pool looks twice a second
 SETTLING = 1.5  # seconds in which everybody in the network has heard where the address is now
 POLL = 0.2
+SLACK = 30.0  # seconds beyond all that, for a busy machine
 
 
 def free(root: Path) -> None:
@@ -79,6 +81,18 @@ def gone(root: Path) -> None:
     _log(f"{settings.address}: its requests have ended, {time.monotonic() - began:.1f} s after it went")
 
 
+def proxy(root: Path) -> None:
+    """Stop the unit of the address, which hands it over; nothing where nginx is dead: its requests are lost already.
+
+    Raise FloorError where it does not stop."""
+    pid = os.environ.get("MAINPID", "")
+    if not pid.isdigit() or alive.began(pid) is None:
+        return
+    result = command.run(["systemctl", "stop", UNIT], timeout=address.load(root).within + READY + SLACK)
+    if not result.ok:
+        raise FloorError(f"{UNIT} does not stop: {result.said}")
+
+
 def _end(settings: address.Settings, root: Path) -> None:
     """End a handover, also one that was cut short."""
     if handover.told(root)["leaves"] is not None:
@@ -90,7 +104,7 @@ def _log(text: str) -> None:
     print(f"floor-address: {text}", file=sys.stderr, flush=True)
 
 
-WORDS: dict[str, Callable[[Path], None]] = {"free": free, "leave": leave, "gone": gone}
+WORDS: dict[str, Callable[[Path], None]] = {"free": free, "leave": leave, "gone": gone, "proxy": proxy}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

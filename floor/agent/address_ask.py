@@ -16,6 +16,7 @@ from floor.errors import FloorError
 
 UNIT = "floor-address.service"
 POLL = 0.2
+STARTING = ("activating", "reloading")
 SILENT = 3.0  # seconds for a box that does not tell: it may be gone
 
 
@@ -23,8 +24,9 @@ def catches(status: Mapping[str, Any], own: str) -> bool | None:
     """Given a box's status and the hardware address of the one that leaves, return whether it is ready to go on with
     what that one has; None for a box that will not take the address: keepalived does not run there."""
     try:
-        if status["units"].get(UNIT, {}).get("active") != "active":
-            return None
+        active = status["units"].get(UNIT, {}).get("active")
+        if active != "active":
+            return False if active in STARTING else None
         return bool((status.get("address") or {}).get("catches") == own)
     except (KeyError, TypeError, AttributeError):
         return None

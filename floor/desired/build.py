@@ -80,9 +80,10 @@ def _box(
     parts += made
     if name in config.proxy.boxes:
         files = nginx.files(config, models, facts)
-        proxy_unit, proxy_files = services.proxy([file.path for file in files], nginx.shutdown_time(models))
-        parts += [services.pool(pool_settings, release), (proxy_unit, [*files, *proxy_files])]
         shared = keepalived.address(config, name, boxes, models)
+        ours = [file.path for file in files]
+        proxy_unit, proxy_files = services.proxy(ours, nginx.shutdown_time(models), keepalived.UNIT if shared else "")
+        parts += [services.pool(pool_settings, release), (proxy_unit, [*files, *proxy_files])]
         parts += [shared] if shared else []
     if parts:
         units = [unit.name for unit, _ in parts]

@@ -13,6 +13,7 @@ from floor.desired.state import File, Kind, Launch, Unit
 from floor.render import template
 
 NGINX = "/usr/sbin/nginx"
+SYSTEMCTL = "/usr/bin/systemctl"
 FIND = "/usr/bin/find"
 TARGET = "floor.target"
 STOP_SLACK = 5  # seconds beyond the longest request, in which what is left of a proxy ends
@@ -34,9 +35,9 @@ def pool(settings: str, release: str) -> tuple[Unit, list[File]]:
     return service("floor-pool", Kind.POOL, "floor.pool", file, release, records=str(paths.LIB))
 
 
-def proxy(reload_on: Sequence[str], shutdown: float) -> tuple[Unit, list[File]]:
-    """Given the paths of nginx's files and the seconds that its requests may take to end, return the proxy's unit and
-    its unit file; a change of one of the former is a reload."""
+def proxy(reload_on: Sequence[str], shutdown: float, shares: str = "") -> tuple[Unit, list[File]]:
+    """Given the paths of its files, the seconds that its requests may take to end and the unit that holds the shared
+    address, return the proxy's unit and its unit file; a change of one of the files is a reload."""
     conf = [NGINX, "-e", "stderr", "-c", str(paths.NGINX_CONF)]
     launch = Launch(tuple(conf))
     text = template(
@@ -50,9 +51,16 @@ def proxy(reload_on: Sequence[str], shutdown: float) -> tuple[Unit, list[File]]:
         runtime=paths.NGINX_PID.parent,
         descriptors=DESCRIPTORS,
         stop=math.ceil(shutdown) + STOP_SLACK,
+        shares=_around(shares) if shares else None,
     )
     unit = Unit("floor-proxy.service", Kind.PROXY, launch, reload_on=tuple(reload_on))
     return unit, [File(str(paths.UNITS / unit.name), text)]
+
+
+def _around(unit: str) -> dict[str, list[str]]:
+    """What is done with the unit of the shared address before nginx stops, and after it has started."""
+    before = [str(paths.PYTHON), "-I", "-m", "floor.agent.address", "proxy"]
+    return {"before": before, "after": [SYSTEMCTL, "start", "--no-block", unit]}
 
 
 def target() -> tuple[Unit, list[File]]:

@@ -31,7 +31,10 @@ def plan_reboot(aim: Aim, before: Mapping[str, str]) -> Plan:
             stages += stage(f"let in what {box} holds", _after(aim, box, copies, left=left))
         for copy in copies:
             serving.joins(copy)
-    notes = [f"{box} is a proxy: who uses its address gets no answer until it is back" for box in _proxies(aim, before)]
+    proxies = _proxies(aim, before)
+    notes = [f"{box} is a proxy: who uses its own address gets no answer until it is back" for box in proxies]
+    if proxies and (shared := aim.config.proxy.address) and len(aim.proxies) > 1:
+        notes.append(f"whoever of them holds {shared} hands it to another proxy box first")
     return Plan(tuple(stages), (*notes, *(f"left as it is: {why}" for why in aim.absent.values())))
 
 

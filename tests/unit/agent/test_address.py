@@ -14,6 +14,7 @@ import pytest
 from floor.agent import address as words
 from floor.agent.address_ask import SILENT, Peers, catches
 from floor.box import address, handover, paths
+from floor.box.command import Result
 
 OWN = "02:00:00:00:00:0a"
 UNIT = "floor-address.service"
@@ -43,6 +44,7 @@ def here(tmp_path: Path) -> Path:
         ({**READY, "address": {"catches": None}}, False),
         ({**READY, "address": {"catches": "02:00:00:00:00:0b"}}, False),
         ({**READY, "address": None}, False),
+        ({"units": {UNIT: {"active": "activating"}}, "address": {"catches": OWN}}, False),
         ({"units": {UNIT: {"active": "failed"}}, "address": {"catches": OWN}}, None),
         ({"units": {}}, None),
         ({"units": []}, None),
@@ -180,6 +182,24 @@ def test_a_start_ends_what_was_cut_short_and_looks_for_strangers(
         "floor-address: 192.0.2.10 is taken: 02:00:00:00:00:09 on eth0 answers for it and is no proxy of floor's; "
         "take it from there, or write another `address`\n"
     )
+
+
+@pytest.mark.parametrize(("alive", "code", "ran"), [(True, 0, True), (True, 1, True), (False, 0, False)])
+def test_before_nginx_goes_the_address_goes(
+    here: Path,
+    box: Box,
+    monkeypatch: pytest.MonkeyPatch,
+    alive: bool,
+    code: int,
+    ran: bool,
+) -> None:
+    """An nginx that died keeps nobody waiting."""
+    did: list[list[str]] = []
+    if not alive:
+        _dead(box)
+    monkeypatch.setattr(words.command, "run", lambda argv, **_more: did.append(argv) or Result(code, "", "no"))
+    assert words.main(["proxy", "--root", str(here)]) == code
+    assert did == ([["systemctl", "stop", UNIT]] if ran else [])
 
 
 def test_without_settings_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

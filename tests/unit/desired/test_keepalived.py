@@ -129,3 +129,14 @@ def test_the_question_that_needs_no_https_is_not_logged() -> None:
     said = _text(_made(tls)["spark-a"], "/etc/floor/nginx/http/log.conf")
     assert '"400 /floor/plain" $floor_log_plain;' in said
     assert "map $remote_addr $floor_log_plain" in said
+
+
+def test_nginx_goes_after_the_address_and_asks_for_it_again() -> None:
+    found = unitfile.read(_made()["spark-a"], "floor-proxy.service")
+    assert found.one("Service", "ExecStop") == "-/opt/floor/current/bin/python -I -m floor.agent.address proxy"
+    assert found.one("Service", "ExecStartPost") == f"-/usr/bin/systemctl start --no-block {UNIT}"
+
+
+def test_a_proxy_of_its_own_address_alone_is_what_it_was(states: dict[str, BoxState]) -> None:
+    found = unitfile.read(states["spark-a"], "floor-proxy.service")
+    assert not {key for key in found if key[1] in ("ExecStop", "ExecStartPost")}

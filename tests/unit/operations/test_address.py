@@ -160,5 +160,10 @@ def test_verify_fails_where_it_is_not_held_by_one(sharing: Situation, names: tup
     assert [(finding.ok, finding.what) for finding in found] == [(False, what)]
 
 
+def test_a_reboot_says_what_becomes_of_it(sharing: Situation) -> None:
+    assert sharing.reboot("spark-a")
+    assert "note: whoever of them holds 192.0.2.10 hands it to another proxy box first" in sharing.said
+
+
 def test_its_log_has_a_name(sharing: Situation) -> None:
     assert logs.wanted_units(sharing.site(), ["address"]) == {"spark-a": [UNIT], "spark-b": [UNIT]}

@@ -37,8 +37,8 @@ def test_both_boxes_one_after_the_other_and_no_request_is_cut(deployed: Situatio
     assert world.cut == []
     assert deployed.members() == [BOTH, BOTH]
     assert [line for line in deployed.said if not line.startswith(" ")] == [
-        "note: spark-a is a proxy: who uses its address gets no answer until it is back",
-        "note: spark-b is a proxy: who uses its address gets no answer until it is back",
+        "note: spark-a is a proxy: who uses its own address gets no answer until it is back",
+        "note: spark-b is a proxy: who uses its own address gets no answer until it is back",
         "reboot spark-a",
         "reboot spark-b",
         "done",
