@@ -6,6 +6,7 @@ anything wrong from them.
 
 from __future__ import annotations
 
+import fcntl
 import ipaddress
 import select
 import socket
@@ -19,8 +20,9 @@ WAIT = 1.0  # seconds for answers, with three questions in them; in a network th
 QUESTIONS = 3
 _ARP, _ETHERNET = 0x0806, 1
 _REQUEST = struct.Struct("!HHBBH6s4s6s4s")
+_GET_HARDWARE = 0x8927  # SIOCGIFHWADDR
 _SOLICITATION, _ADVERTISEMENT = 135, 136
-_TARGET_ADDRESS = 2  # the option of an advertisement that holds the sender's hardware address
+_SOURCE_ADDRESS, _TARGET_ADDRESS = 1, 2  # the options of those two that hold the sender's hardware address
 
 Ask = Callable[[str, str], frozenset[str]]
 
@@ -70,8 +72,22 @@ def _discovery(interface: str, ip: ipaddress.IPv6Address, seconds: float) -> fro
         way.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 255)
         group = ipaddress.IPv6Address(int(ipaddress.IPv6Address("ff02::1:ff00:0")) | int(ip) & 0xFFFFFF)
         where = (str(group), 0, 0, socket.if_nametoindex(interface))
-        question = struct.pack("!BBHI", _SOLICITATION, 0, 0, 0) + ip.packed  # the kernel fills the checksum in
-        return _collect(way, seconds, lambda: way.sendto(question, where), lambda data: advertised(data, ip), b"")
+        own = _own(way, interface)
+        question = solicitation(own, ip)
+        return _collect(way, seconds, lambda: way.sendto(question, where), lambda data: advertised(data, ip), own)
+
+
+def _own(way: socket.socket, interface: str) -> bytes:
+    """The hardware address of an interface (netdevice(7), SIOCGIFHWADDR)."""
+    found = fcntl.ioctl(way.fileno(), _GET_HARDWARE, struct.pack("256s", interface.encode()[:15]))
+    return found[18:24]
+
+
+def solicitation(own: bytes, ip: ipaddress.IPv6Address) -> bytes:
+    """Given this box's hardware address, return the message that asks who has `ip`; the kernel puts the checksum in.
+
+    Without the sender's hardware address Linux answers nobody whom it does not know already."""
+    return struct.pack("!BBHI", _SOLICITATION, 0, 0, 0) + ip.packed + bytes([_SOURCE_ADDRESS, 1]) + own
 
 
 def advertised(message: bytes, ip: ipaddress.IPv6Address) -> bytes | None:

@@ -109,7 +109,6 @@ def _commands() -> dict[str, object]:
         "free": [*ask, "free"],
         "leave": [*ask, "leave"],
         "gone": [*ask, "gone"],
-        "test": [KEEPALIVED, "--config-test", f"--use-file={paths.KEEPALIVED_CONF}"],
         "note": ["/bin/cp", str(paths.KEEPALIVED_CONF), str(paths.ADDRESS_READ)],
     }
 

@@ -53,7 +53,12 @@ def test_one_box_holds_it_and_everybody_is_told(floor: Floor) -> None:
     assert not [line for line in found["warnings"] if shared(lab) in line]
     assert f"{shared(lab)} is held by {holder}" in floor("status").stdout
     assert f"ok  {shared(lab)} (held by {holder}): streamed chat" in floor("verify").stdout
-    assert "nothing to do" in floor("deploy").stdout
+    # what somebody changed there is put right, keepalived reads it, and nothing moves
+    lab.boxes[holder].run(["sed", "-i", "s/^    priority .*/    priority 7/", "/etc/floor/keepalived/keepalived.conf"])
+    with Watched(lab) as watched:
+        assert f"reload {UNIT}" in floor("deploy").stdout
+        assert "nothing to do" in floor("deploy").stdout
+    assert (watched.both, watched.nobody, one(lab)) == (0, 0, holder)
     assert served(lab, time.monotonic(), 5) < 5
     # what is asked each second is not in the log
     assert "/floor/health" not in lab.boxes[holder].run(["journalctl", "-t", "floor_proxy", "-o", "cat"]).stdout

@@ -9,7 +9,7 @@ import pytest
 
 from floor.box import address
 from floor.box.command import Result
-from floor.box.neighbours import advertised, replied, request
+from floor.box.neighbours import advertised, replied, request, solicitation
 from floor.errors import FloorError
 
 OWN, OTHER = bytes.fromhex("020000000001"), bytes.fromhex("020000000002")
@@ -33,6 +33,7 @@ def test_whoever_says_that_it_has_the_address() -> None:
 
 
 def test_the_same_in_ipv6() -> None:
+    assert solicitation(OWN, SIX) == b"\x87" + bytes(7) + SIX.packed + b"\x01\x01" + OWN
     head = struct.pack("!BBHI", 136, 0, 0, 0x60000000) + SIX.packed
     assert advertised(head + bytes([2, 1]) + OTHER, SIX) == OTHER
     assert advertised(head + bytes([14, 1]) + bytes(6) + bytes([2, 1]) + OTHER, SIX) == OTHER
