@@ -27,7 +27,7 @@ CALLS = {
     "nginx": ("test",),
     "observe": ("",),
     "operation": ("take", "renew", "release"),
-    "pool": ("wait", "direct"),
+    "pool": ("wait", "direct", "announce"),
     "release": ("install",),
     "secrets": ("ensure", "put", "begin", "promote", "show"),
     "unit": ("start", "stop", "restart", "reload", "enable", "disable", "kill", "wait"),

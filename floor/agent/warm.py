@@ -19,8 +19,9 @@ from typing import TypeVar
 
 from floor.agent.warm_up import Engine, warm_up
 from floor.agent.warm_wait import until_it_generates
-from floor.box import alive, paths
+from floor.box import alive, paths, starts
 from floor.box.document import Document
+from floor.box.observe import LAUNCH
 from floor.errors import FloorError
 from floor.healthcheck.client import make_client
 from floor.healthcheck.probe import look
@@ -78,14 +79,18 @@ def load(path: Path, root: Path = paths.ROOT) -> Settings:
     )
 
 
-async def warm(settings: Settings, main: Main) -> None:
-    """Wait for the engine, then warm it up. Raise FloorError saying why it will not become warm."""
+async def warm(settings: Settings, main: Main) -> tuple[float, float]:
+    """Wait for the engine, then warm it up. Return the seconds until it generated, and those of the warm-up.
+
+    Raise FloorError saying why it will not become warm.
+    """
     name, began = settings.target.name, time.monotonic()
     async with make_client() as client:
         try:
             async with asyncio.timeout(settings.deadline):
                 await main.outlives(until_it_generates(client, settings.target, time.monotonic, asyncio.sleep, _log))
-                _log(f"{name}: generates after {time.monotonic() - began:.0f} s, warming up")
+                generated = time.monotonic()
+                _log(f"{name}: generates after {generated - began:.0f} s, warming up")
                 engine = Engine(client, settings.target, settings.context)
                 await main.outlives(warm_up(engine, time.monotonic, _log))
                 if settings.card and shutil.which("nvidia-smi"):
@@ -94,7 +99,9 @@ async def warm(settings: Settings, main: Main) -> None:
             raise FloorError(
                 f"{name}: not warm after {settings.deadline:.0f} s; its log says why, or start_time is too short"
             ) from None
-    _log(f"{name}: warm after {time.monotonic() - began:.0f} s")
+    ended = time.monotonic()
+    _log(f"{name}: warm after {ended - began:.0f} s")
+    return generated - began, ended - generated
 
 
 def on_card(name: str, sample: Sample) -> None:
@@ -138,6 +145,15 @@ class Main:
         return alive.began(str(self._pid), self._proc)
 
 
+def _note(backend: str, seconds: float, warmed: float) -> None:
+    """Keep how long it took, for whoever wants to know what the next start will take. An engine that is warm stays so
+    where that cannot be written."""
+    try:
+        starts.started(backend, launch=os.environ.get(LAUNCH, ""), seconds=seconds, warm=warmed, at=time.time())
+    except FloorError as error:
+        _log(f"{backend}: how long it took is not kept: {error}")
+
+
 def _log(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
@@ -148,7 +164,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("settings", type=Path, help="/etc/floor/engines/MODEL.json")
     options = parser.parse_args(argv)
     try:
-        asyncio.run(warm(load(options.settings), Main(os.environ)))
+        settings = load(options.settings)
+        seconds, warmed = asyncio.run(warm(settings, Main(os.environ)))
+        _note(settings.target.name, seconds, warmed)
     except FloorError as error:
         _log(f"floor-warm: {error}")
         return error.exit_code

@@ -36,10 +36,12 @@ def take_out(aim: Aim, copy: Copy, why: str, *, last: bool, proxies: Sequence[Se
 def bring_down(copy: Copy, why: str) -> list[Step]:
     """Stop the units of `copy`; done only when no process of them is left."""
     stopped, text = Until("stopped", STOP_SECONDS, late="kill"), f"stop {copy.backend}"
+    if len(copy.places) == 1:
+        return [Step(copy.box, "unit.stop", {"unit": copy.unit}, text, why, stopped)]
     # All parts of a group are told before any is waited for: without its head a rank takes long to obey.
     told = [Step(box, "unit.stop", {"unit": unit, "timeout": 0.0}, text, why) for box, unit in copy.places]
-    waits = [Step(box, "unit.stop", {"unit": unit}, text, why, stopped) for box, unit in copy.places]
-    return [*(told if len(told) > 1 else []), *waits]
+    gone = f"wait until {copy.backend} is gone"
+    return [*told, *(Step(box, "unit.stop", {"unit": unit}, gone, until=stopped) for box, unit in copy.places)]
 
 
 def take_away(aim: Aim, copy: Copy, why: str, *, last: bool) -> list[Step]:

@@ -100,6 +100,7 @@ class Seen:
     firewall: Mapping[str, Any] = field(default_factory=dict)
     tls: Mapping[str, Any] | None = None
     firewalls: tuple[Mapping[str, Any], ...] = ()
+    starts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def boot(self) -> str:
@@ -158,6 +159,7 @@ def parse(box: str, answer: Mapping[str, Any]) -> Seen:
         tls=answer.get("tls"),
         firewall=answer.get("firewall") or {},
         firewalls=tuple(answer.get("firewalls") or ()),
+        starts=answer.get("starts") or {},
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from floor.box import files, paths
@@ -71,9 +71,10 @@ class Front:
         self._refused = 0
         self._retry_at = 0.0
         self._stale = False
-        self._rendered: tuple[tuple[frozenset[str], frozenset[str]] | None, str] = (None, "")
+        self._rendered: tuple[object, str] = (None, "")
         self.members = members.read(pools, self._text)
         self.following = members.followers(pools, self._text)
+        self.away: Mapping[str, str] = {}
         everybody = frozenset(backend.name for pool in pools for backend in pool.backends)
         # Without a former run nobody knows what the workers have: until a reload nobody's absence is acknowledged.
         unknown = Rollout(left=dict.fromkeys(everybody - self.members, 1))
@@ -88,10 +89,17 @@ class Front:
         """The members that every worker of nginx knows by now."""
         return frozenset(name for name in self.members if self.rollout.serves(name))
 
-    async def bring(self, names: frozenset[str], now: float, following: frozenset[str] | None = None) -> None:
-        """Given who shall be in, the monotonic time, and who takes the next engine key (None: as before), do the next
-        thing that is due, at most one reload."""
+    async def bring(
+        self,
+        names: frozenset[str],
+        now: float,
+        following: frozenset[str] | None = None,
+        away: Mapping[str, str] = members.NOWHERE,
+    ) -> None:
+        """Given who shall be in, the monotonic time, who takes the next engine key (None: as before), and what is said
+        of models that a switch keeps away, do the next thing that is due, at most one reload."""
         self.following = self.following if following is None else following
+        self.away = away
         master = self._processes.master()
         self._stale = self._missed(master)
         if self.rollout.under_way:
@@ -149,10 +157,10 @@ class Front:
             self._log(f"nginx was not reloaded: {error}")
 
     def _render(self, names: frozenset[str]) -> str:
-        wanted = (names, self.following)
+        wanted = (names, self.following, dict(self.away))
         if self._rendered[0] != wanted:  # a template takes 2 ms, and this is asked twice a second
             empty = str(paths.under(self._root, paths.EMPTY_SOCKET))
-            self._rendered = (wanted, members.text(self._pools, names, empty, self.following))
+            self._rendered = (wanted, members.text(self._pools, names, empty, self.following, self.away))
         return self._rendered[1]
 
     def _write(self, text: str) -> None:

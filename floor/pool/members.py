@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 from floor import render
 
 from .settings import Backend, Pool
 
+NOWHERE: Mapping[str, str] = MappingProxyType({})  # no model is away
 _BLOCK = re.compile(r"^upstream (\w+) \{$(.*?)^\}$", re.MULTILINE | re.DOTALL)
 _SERVER = re.compile(r"^ *server (\S+) weight=(\d+) max_fails=0;$", re.MULTILINE)
 
 
-def text(pools: Sequence[Pool], members: Collection[str], empty: str, following: Collection[str] = ()) -> str:
-    """Given the pools, the names of the backends that are in, the path of the socket that answers 503 and the names of
-    those that take the next engine key, return the members file. Pools and backends stand in the order of the settings,
-    so equal members give equal bytes."""
+def text(
+    pools: Sequence[Pool],
+    members: Collection[str],
+    empty: str,
+    following: Collection[str] = (),
+    away: Mapping[str, str] = NOWHERE,
+) -> str:
+    """Given the pools, the names of the backends that are in, the path of the socket that answers 503, the names of
+    those that take the next engine key, and by model what is said while a switch keeps it away, return the members
+    file. Pools and backends stand in the order of the settings, so equal members give equal bytes."""
     return render.template(
         "nginx/members.conf.j2",
-        empty=render.nginx(f"unix:{empty}"),
         pools=[
             {
+                "away": away.get(pool.model),
+                "empty": render.nginx(f"unix:{_socket(empty, pool) if pool.model in away else empty}"),
                 "model": pool.model,
                 "upstream": pool.upstream,
                 "keepalive": pool.keepalive,
@@ -35,6 +45,11 @@ def text(pools: Sequence[Pool], members: Collection[str], empty: str, following:
             for pool in pools
         ],
     )
+
+
+def _socket(empty: str, pool: Pool) -> str:
+    """Where the answer of a model that is away comes from. By a digest: a socket's path holds 107 bytes."""
+    return empty.removesuffix("empty.sock") + f"away-{hashlib.sha256(pool.upstream.encode()).hexdigest()[:12]}.sock"
 
 
 def read(pools: Sequence[Pool], found: str) -> frozenset[str]:

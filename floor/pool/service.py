@@ -17,6 +17,7 @@ from floor.box.notify import Notifier
 from floor.errors import FloorError
 
 from . import report
+from .announced import Announced
 from .catch import Catch
 from .decide import Decision, decide
 from .front import Front
@@ -49,6 +50,7 @@ class Service:
         self._front = Front(settings.pools, world.root, world.reload, processes, world.log, former.front)
         self._watches = Watches(settings, engine_keys, status_keys, time.monotonic, self._wake.set, world.log)
         self._holders = Holders(world.root, former.holders, world.log)
+        self._announced = Announced(world.root, world.log)
         self._lost = Lost(sever, lambda backend, text: self._say(text, {"backend": backend}))
         self._catch = Catch(world.root, world.log)
         self._memories = {
@@ -100,7 +102,8 @@ class Service:
         before, self._decisions = self._decisions, self._decide(seen, now)
         self._tell(before)
         following = self._watches.following(self._front.following)
-        await self._front.bring(frozenset(name for name, one in self._decisions.items() if one.member), now, following)
+        names = frozenset(name for name, one in self._decisions.items() if one.member)
+        await self._front.bring(names, now, following, self._announced.now())
         for backend in self._settings.backends:
             answers = self._watches.box_answers(backend)
             self._lost.look(backend, self._decisions[backend.name], box_answers=answers)

@@ -40,6 +40,21 @@ def aborted(situation: Situation) -> int:
     return 0 if code == RefusedError.exit_code and "nothing was left unfinished" in situation.said[-1] else code
 
 
+def switched(mode: str) -> Command:
+    """`floor switch MODE`."""
+
+    def command(situation: Situation) -> int:
+        return ended(situation, lambda: 0 if situation.switch(mode).complete else 1)
+
+    return command
+
+
+def switched_back(situation: Situation) -> int:
+    """`floor switch --abort`; where nothing is left to be ended that is fine."""
+    code = ended(situation, lambda: 0 if situation.switch_back().complete else 1)
+    return 0 if code == RefusedError.exit_code and "no switch was left unfinished" in situation.said[-1] else code
+
+
 def drained(situation: Situation) -> int:
     def work() -> int:
         site = situation.site()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from tests.model import commands
 from tests.model.wanted import differences, out_of_pools
 from tests.simulated.caller import Caller
-from tests.simulated.situation import ONE_BOX, THREE_BOXES, TWO_BOXES, Situation
+from tests.simulated.situation import ONE_BOX, SPLIT, THREE_BOXES, TWO_BOXES, Situation
 
 SECOND = """\
   second:
@@ -21,6 +23,9 @@ SECOND = """\
 """
 LARGE = TWO_BOXES.replace("utilization: 0.4", "utilization: 0.7")  # two of them do not fit on a box
 TWO_MODELS = TWO_BOXES.replace("proxy:", f"{SECOND}proxy:")
+
+
+SWITCHED = SPLIT.replace("proxy:", f"{SECOND}proxy:").replace("utilization: 0.3", "utilization: 0.2")
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,34 @@ def _left(situation: Situation) -> None:
     assert (situation.starts("spark-a"), situation.starts("spark-b")) == (2, 1)
 
 
+def split(situation: Situation) -> None:
+    """Two boxes in mode split, and a model beside it that is not."""
+    deployed(SWITCHED)(situation)
+    assert commands.switched("split")(situation) == 0
+
+
+def _between(mode: str) -> Callable[[Situation], None]:
+    """A switch to `mode` that was killed with one box in each mode."""
+
+    def prepare(situation: Situation) -> None:
+        (split if mode == "replicas" else deployed(SWITCHED))(situation)
+        whole = copy.deepcopy(situation)
+        whole.world.log.clear()
+        whole.fate = caller = Caller(0)
+        assert commands.switched(mode)(whole) == 0
+        puts = [at for at, (box, call) in enumerate(_called(whole), 1) if (box, call) == ("spark-b", "files.put")]
+        situation.fate = Caller(0, puts[-2] - 1, after=True, then=lambda _box: situation.caller.kill())
+        assert commands.switched(mode)(situation) == commands.KILLED
+        modes = {box.text("/etc/floor/mode") for box in situation.world.boxes.values()}
+        assert len(modes) == 2, (modes, len(caller.asked))
+
+    return prepare
+
+
+def _called(situation: Situation) -> list[tuple[str, str]]:
+    return [(box, call) for box, call in (line.split() for line in situation.world.log)]
+
+
 def _as_before(situation: Situation) -> list[str]:
     return differences(Situation(situation.world, TWO_BOXES))
 
@@ -134,6 +167,14 @@ STORIES = {
     "restart": Story(deployed(TWO_BOXES), commands.restarted, _all_anew, once=True),
     "reboot": Story(deployed(TWO_BOXES), commands.rebooted, _all_booted, once=True),
     "abort": Story(_left, commands.aborted, _as_before),
+    "to split": Story(
+        deployed(SWITCHED), commands.switched("split"), partial(differences, mode="split"), frozenset({"second"})
+    ),
+    "to replicas": Story(split, commands.switched("replicas"), guarded=frozenset({"second"})),
+    "back to replicas": Story(_between("split"), commands.switched_back, guarded=frozenset({"second"})),
+    "back to split": Story(
+        _between("replicas"), commands.switched_back, partial(differences, mode="split"), frozenset({"second"})
+    ),
     "drain": Story(deployed(TWO_BOXES), commands.drained, _out),
     "undrain": Story(_drained, commands.undrained, out_of_pools),
     "remove": Story(deployed(TWO_BOXES), commands.removed, _gone),

@@ -11,6 +11,7 @@ from tests.model.faults import LEASE, Fault
 from tests.model.stories import Story
 from tests.model.wanted import differences
 from tests.simulated.caller import Caller
+from tests.simulated.engines import engine
 from tests.simulated.situation import Situation
 
 ENDS = {0, 1, 4, 5, KILLED}  # exit codes of a command that something happened to
@@ -76,7 +77,7 @@ def _left_over(story: Story, situation: Situation) -> list[str]:
 def begun(situation: Situation) -> list[tuple[str, int, int]]:
     """Of each box: its name, how many engines were started on it, and how often it was rebooted."""
     boxes = situation.world.boxes.values()
-    return [(box.name, sum(unit.startswith("floor-copy-") for unit in box.starts), box.reboots) for box in boxes]
+    return [(box.name, sum(map(engine, box.starts)), box.reboots) for box in boxes]
 
 
 def overtaken_at(story: Story, prepared: Situation, fault: Fault, by: Command, at: int) -> list[str]:

@@ -11,20 +11,20 @@ from tests.simulated.box import SimulatedBox
 from tests.simulated.situation import Situation, built, configured
 
 
-def differences(situation: Situation) -> list[str]:
-    """Every way in which the boxes are not as the situation's floor.yaml says, in words."""
+def differences(situation: Situation, mode: str = "replicas") -> list[str]:
+    """Every way in which the boxes are not as the situation's floor.yaml says in a mode, in words."""
     config = configured(situation.text)
     facts = {name: BoxFacts(situation.resolve(box.host)) for name, box in config.boxes.items()}
     found: list[str] = []
-    for name, state in built(config, "replicas", facts, situation.release).items():
+    for name, state in built(config, mode, facts, situation.release).items():
         box = situation.box(name)
         found += [f"{name}: {what}" for what in (*_files(box, state), *_units(box, state))]
         if box.config != situation.text:
             found.append(f"{name}: keeps another floor.yaml")
-    return found + out_of_pools(situation)
+    return found + out_of_pools(situation, mode)
 
 
-def out_of_pools(situation: Situation) -> list[str]:
+def out_of_pools(situation: Situation, mode: str = "replicas") -> list[str]:
     """Copies that a pool does not have although nobody drained them, and those that it has although somebody did."""
     config = configured(situation.text)
     found = []
@@ -32,7 +32,7 @@ def out_of_pools(situation: Situation) -> list[str]:
         box = situation.box(proxy)
         for model in config.models:
             held = {name for name, drains in box.recorded.items() if holders.people(drains)}
-            wanted = {copy.backend for copy in config.copies(model)} - held
+            wanted = {copy.backend for copy in config.backends(model, mode)} - held
             if (there := situation.world.answering(proxy, model)) != wanted:
                 found.append(f"{proxy}: {sorted(there)} answer for {model}, wanted {sorted(wanted)}")
     return found
@@ -52,6 +52,9 @@ def _units(box: SimulatedBox, state: BoxState) -> list[str]:
         process = box.processes.get(unit.name)
         if unit.name not in box.enabled:
             found.append(f"{unit.name} is not enabled")
+        if not unit.runs(state.mode):
+            found += [f"{unit.name} runs in mode {state.mode}"] if process is not None else []
+            continue
         if box.state(unit.name) != "active" or process is None:
             found.append(f"{unit.name} is {box.state(unit.name)}")
         elif unit.launch.digest not in (process.digest, "") and unit.launch.argv:

@@ -16,11 +16,12 @@ from floor.box.drains import Drain
 from floor.desired import firewall, keepalived
 from floor.desired.state import Launch
 from floor.errors import BoxError
+from tests.simulated import engines
 from tests.simulated.calls import Calls
 from tests.simulated.keyring import Keyring
 from tests.simulated.others import Other
 from tests.simulated.pools import Pools, settings
-from tests.simulated.world import FREE_SECONDS, LOAD_SECONDS, STOP_SECONDS, World
+from tests.simulated.world import FREE_SECONDS, STOP_SECONDS, World
 
 UNITS = "/etc/systemd/system/"
 answering: Callable[[SimulatedBox], Calls] = lambda box: Calls(box)  # noqa: E731 # who answers for a new box
@@ -186,8 +187,8 @@ class SimulatedBox:
         self.power_cut(self.world.boot_seconds)
 
     def _serving(self) -> list[str]:
-        copies = [unit for unit in self.processes if unit.startswith("floor-copy-") and self.state(unit) == "active"]
-        return [f"{unit.removeprefix('floor-copy-').removesuffix('.service')}@{self.name}" for unit in copies]
+        up = [unit for unit in self.processes if engines.engine(unit) and self.state(unit) == "active"]
+        return [engines.backend(self, unit) for unit in up]
 
     def edit(self, path: str, text: str) -> None:
         """Somebody edits a file by hand."""
@@ -195,7 +196,7 @@ class SimulatedBox:
 
     def stop(self, unit: str) -> None:
         """Order a unit to stop: an engine takes its time."""
-        if unit.startswith("floor-copy-") and unit in self.processes:
+        if engines.engine(unit) and unit in self.processes:
             self.stopping.setdefault(unit, self.world.now + STOP_SECONDS)
         else:
             self._ends(unit)
@@ -245,13 +246,15 @@ class SimulatedBox:
             return "deactivating"
         if process.digest in self.world.broken:
             return "failed" if self.world.now > process.started + 5 else "activating"
-        ready = process.started + (LOAD_SECONDS if unit.startswith("floor-copy-") else 0)
-        return "active" if self.world.now >= ready else "activating"
+        ready = engines.ready(self, unit) if engines.engine(unit) else process.started
+        return "active" if ready is not None and self.world.now >= ready else "activating"
 
     def start(self, unit: str) -> None:
         text = self.text(UNITS + unit)
         if text is None:
             raise BoxError(f"{self.name}: systemctl start: Unit {unit} not found.")
+        if engines.engine(unit) and not engines.admitted(self, unit):
+            return  # skipped, which is no failure
         found = re.search(r"FLOOR_LAUNCH=([0-9a-f]+)", text)
         digest = found.group(1) if found else Launch(argv=()).digest
         launch = self.world.launches.get(digest, Launch(()))
@@ -268,12 +271,15 @@ class SimulatedBox:
                 invocation=f"{self.name}-{len(self.starts)}",
                 argv=launch.argv,
                 image=image,
-                key=self.keyring.starting(self) if unit.startswith("floor-copy-") else self.keyring.engine(self)[0],
+                key=self.keyring.starting(self) if engines.engine(unit) else self.keyring.engine(self)[0],
                 following=self.keyring.engine(self)[1],
                 settings=settings(self.text(paths.POOL_SETTINGS)),
                 pid=1000 + len(self.starts),
             ),
         )
+        others = [other for other in self.processes if engines.engine(other) and other != unit]
+        if engines.engine(unit) and engines.model(unit) in map(engines.model, others):
+            self.world.wrong.append(f"{self.name}: {unit} is started beside {', '.join(others)}")
         if before + self.processes[unit].share > 1.0:
             self.world.wrong.append(f"{self.name}: {unit} is started with {before:.0%} of the memory taken")
 

@@ -10,7 +10,7 @@ from floor.box import drains, lease
 from floor.box.drains import Drain
 from floor.desired import firewall
 from floor.errors import BoxError, RefusedError
-from tests.simulated import others
+from tests.simulated import engines, others
 from tests.simulated.keyring import OWN
 from tests.simulated.look import observe, unit
 
@@ -97,7 +97,7 @@ class Calls:
         return {"strangers": self._box.strangers}
 
     def foreign_look(self, params: dict[str, Any]) -> Any:
-        copies = [name.removesuffix(".service") for name in self._box.processes if name.startswith("floor-copy-")]
+        copies = [name.removesuffix(".service") for name in self._box.processes if engines.engine(name)]
         return others.look(self._box.others, copies)
 
     def foreign_disable(self, params: dict[str, Any]) -> Any:
@@ -127,8 +127,9 @@ class Calls:
         return {"code": 2 if said else 0, "out": "", "err": said, "skipped": "", "late": False}
 
     def fabric_look(self, params: dict[str, Any]) -> Any:
+        own = f"198.51.100.{int(self._box.address.rpartition('.')[2] or 11) - 10}/24"
         return {
-            "link": {"there": True, "up": True, "mtu": 9000, "addresses": ["198.51.100.1/24"], "others": []},
+            "link": {"there": True, "up": True, "mtu": 9000, "addresses": [own], "others": []},
             "devices": {},
             "version": "0.32.0",
             "weights": {"digest": None, "files": {"config.json": 2}, "small": {}, "config": {}},
@@ -173,8 +174,8 @@ class Calls:
         if name in self._box.left:
             world.sleep(params.get("timeout", 25))
             return {"stopped": False, "left": self._box.left[name], "active": "inactive"}
-        if name.startswith("floor-copy-") and self._box.state(name) == "active":
-            backend = f"{name.removeprefix('floor-copy-').removesuffix('.service')}@{self._box.name}"
+        if engines.engine(name) and self._box.state(name) == "active":
+            backend = engines.backend(self._box, name)
             if any(box.pools.busy(backend) for box in world.boxes.values()):
                 world.cut.append(backend)
         self._box.stop(name)
@@ -232,14 +233,14 @@ class Calls:
         return self._until(params, look)
 
     def engine_check(self, params: dict[str, Any]) -> Any:
-        name, box = params["backend"], self._box.world.boxes.get(params["backend"].split("@")[1])
-        fine = box is not None and box.up and box.state(f"floor-copy-{params['model']}.service") == "active"
+        name, box = params["backend"], self._box.world.boxes.get(params["backend"].split("@")[1].split("+")[0])
+        fine = box is not None and box.up and box.state(engines.unit_of(name)) == "active"
         state, reason = ("OK", "ok") if fine else ("CRITICAL", "refused")
         return {"backend": name, "url": params["url"], "state": state, "reason": reason, "evidence": f"it is {reason}"}
 
     def engine_idle(self, params: dict[str, Any]) -> Any:
         old = any(one.running and params["url"].endswith(f":{one.port}") for one in self._box.others)
-        process = self._box.processes.get(f"floor-copy-{params['model']}.service")
+        process = self._box.processes.get(engines.unit_of(params["backend"]))
         if not old and (process is None or not params["url"].endswith(f":{process.port}")):
             return {"idle": True, "running": None, "waiting": None, "reason": "nothing answers there"}
 

@@ -11,6 +11,7 @@ from floor.box import lease, paths
 from floor.box.secrets import digest
 from floor.desired.state import Launch
 from floor.operations.site import NEXT_WAY
+from tests.simulated import engines
 
 if TYPE_CHECKING:
     from tests.simulated.box import Process, SimulatedBox
@@ -81,7 +82,7 @@ def unit(box: SimulatedBox, name: str) -> dict[str, Any]:
 
 
 def _env(name: str, process: Process, launch: Launch | None) -> dict[str, str]:
-    key = {"FLOOR_KEYS": digest(process.key)} if process.key and name.startswith("floor-copy-") else {}
+    key = {"FLOOR_KEYS": digest(process.key)} if process.key and engines.engine(name) else {}
     return {"FLOOR_LAUNCH": process.digest, **key, **(launch.env if launch else {})}
 
 

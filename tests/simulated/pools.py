@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from floor.box import drains
 from floor.box.drains import Drain
 from floor.pool.missed import Told, missed
+from tests.simulated import engines
 from tests.simulated.world import PROOF_SECONDS, REQUEST_SECONDS
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Pools:
         if unit is None and box is not None:  # somebody else's engine, in the place of a copy
             if box.up and any(one.running and one.engine and one.port == backend["port"] for one in box.others):
                 return True
-            unit = f"floor-copy-{backend['name'].partition('@')[0]}.service"
+            unit = engines.unit_of(backend["name"])
         process = box.processes.get(unit) if box is not None and box.up else None
         if box is None or process is None or box.state(unit) != "active":
             return False

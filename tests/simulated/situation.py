@@ -15,8 +15,8 @@ import pytest
 from floor.config.load import Loaded, parse
 from floor.config.model import Config
 from floor.desired.build import build
-from floor.desired.state import BoxFacts, BoxState
-from floor.operations import abort, change, deploy, lease, reboot, restart, site, status
+from floor.desired.state import MODES, BoxFacts, BoxState
+from floor.operations import abort, change, deploy, lease, reboot, restart, site, status, switch
 from floor.operations.change import Change
 from floor.operations.foreign import Meeting
 from floor.operations.outcome import Outcome
@@ -39,6 +39,15 @@ models:
 proxy: {boxes: [spark-a, spark-b]}
 """
 ONE_BOX = TWO_BOXES.replace("  spark-b: {host: 192.0.2.12}\n", "").replace("[spark-a, spark-b]", "[spark-a]")
+SPLIT = (
+    TWO_BOXES.replace("11}", "11, fabric: {interface: fab0, address: 198.51.100.1}}")
+    .replace("12}", "12, fabric: {interface: fab0, address: 198.51.100.2}}")
+    .replace(
+        "    replicas: [spark-a, spark-b]\n",
+        "    replicas: [spark-a, spark-b]\n"
+        "    split: {boxes: [spark-a, spark-b], tensor_parallel: 2, utilization: 0.7}\n",
+    )
+)
 THREE_BOXES = TWO_BOXES.replace("models:", "  spark-c: {host: 192.0.2.13}\nmodels:", 1)
 
 configured = functools.cache(parse)
@@ -93,7 +102,8 @@ class Situation:
     def reach(self, config: Config) -> dict[str, Line]:
         """The lines of the process at work to the managed boxes of `config`."""
         facts = {name: BoxFacts(self.resolve(box.host)) for name, box in config.boxes.items()}
-        self.world.learn(built(config, "replicas", facts, self.release))
+        for mode in MODES if config.splits else MODES[:1]:
+            self.world.learn(built(config, mode, facts, self.release))
         managed = [name for name, box in config.boxes.items() if box.managed]
         for name in managed:
             if name not in self.world.boxes:
@@ -124,6 +134,16 @@ class Situation:
         """`floor deploy --abort`, whole."""
         given = self.site(), self.said.append, self.progress.append
         return abort.abort(*given, dry_run=dry_run, force=force, reach=self.reach)  # type: ignore[arg-type] # as above
+
+    def switch(self, mode: str, *, dry_run: bool = False, force: bool = False) -> Outcome:
+        """`floor switch MODE`, whole."""
+        given = self.site(), mode, self.said.append, self.progress.append
+        return switch.switch(*given, dry_run=dry_run, force=force)
+
+    def switch_back(self, *, dry_run: bool = False, force: bool = False) -> Outcome:
+        """`floor switch --abort`, whole."""
+        given = self.site(), self.said.append, self.progress.append
+        return switch.switch_back(*given, dry_run=dry_run, force=force)
 
     def restart(self, *names: str, force: bool = False) -> bool:
         """`floor restart`. Return whether there was anything to do."""
@@ -211,6 +231,6 @@ def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change, "Lease", KeptLease)
     monkeypatch.setattr(lease, "caller", lambda: dict(CALLER))
     monkeypatch.setattr(reboot, "boot", lambda: "boot of the laptop")
-    for module in (lease, reboot, restart, status, abort):
+    for module in (lease, reboot, restart, status, abort, deploy, switch):
         monkeypatch.setattr(module, "dead", dead)
     ASLEEP.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from floor.agent.call import Call
-from floor.box import paths
+from floor.box import away, paths
 from floor.box.observe import document, text
 
 OLD = 10.0  # seconds; the pool writes its state every 2, an older one tells nothing about now
@@ -27,6 +27,17 @@ def _look(call: Call, model: str, backend: str, *, member: bool) -> tuple[bool, 
     state = document(paths.POOL_STATE, call.root)
     reached, reason = judge(state, model, backend, member=member, now=call.wall())
     return reached, {"reached": reached, "reason": reason, "state": state}
+
+
+def announce(call: Call) -> dict[str, Any]:
+    """{epoch, mode, models: {model: seconds}} → {}: a switch keeps these models away for about so long, and clients of
+    this box are told. It counts while the operation's lease is live."""
+    params = call.params
+    epoch, mode, models = params.whole("epoch", 1), params.text("mode"), params.mapping("models")
+    with call.work():
+        until = {str(model): away.Away(epoch, call.wall() + float(seconds), mode) for model, seconds in models.items()}
+        away.announce(until, call.root)
+    return {}
 
 
 def direct(call: Call) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from floor.agent.call import Call
-from floor.box import containers, holds, leaving, observe, paths, processes, secrets, systemctl
+from floor.box import containers, holds, leaving, observe, paths, processes, secrets, starts, systemctl
 from floor.box.locked import mine
 from floor.box.units import UnitFacts
 from floor.errors import RefusedError, UsageError
@@ -95,10 +95,28 @@ def stop(call: Call) -> dict[str, Any]:
         unit = systemctl.show([name], call.run)[name]
         if unit.active not in STOPPED:
             if name.startswith(ENGINES):
-                mark = leaving.Mark(unit.invocation, call.wall(), call.clock())
-                leaving.put(paths.DRAINED, name, mark, call.root)
+                _mark(call, unit)
             systemctl.do(["stop", "--no-block", "--", name], call.run)
-        return dict(call.until(lambda: _gone(call, name)))
+        answer = dict(call.until(lambda: _gone(call, name)))
+        if answer["stopped"] and unit.active not in STOPPED:
+            _note(call, unit)
+        return answer
+
+
+def _mark(call: Call, unit: UnitFacts) -> None:
+    """Since when it is being stopped; whoever asks again does not change that."""
+    before = leaving.read(paths.DRAINED, call.root).get(unit.name)
+    if before is None or before.invocation != unit.invocation:
+        mark = leaving.Mark(unit.invocation, call.wall(), call.clock())
+        leaving.put(paths.DRAINED, unit.name, mark, call.root)
+
+
+def _note(call: Call, unit: UnitFacts) -> None:
+    """Keep how long an engine took to stop, from the first order on."""
+    mark = leaving.read(paths.DRAINED, call.root).get(unit.name)
+    backend = starts.backend(unit.name, call.root)
+    if mark is not None and mark.invocation == unit.invocation and backend:
+        starts.stopped(backend, seconds=call.clock() - mark.monotonic, at=call.wall(), root=call.root)
 
 
 def _gone(call: Call, name: str) -> tuple[bool, dict[str, Any]]:
