@@ -91,7 +91,7 @@ class Execution:
                 if until.late == "go on":
                     self.say(f"  {step.box}: {step.text}: not within {until.deadline:.0f} s{_hint(answer)}, going on")
                     return
-                raise FloorError(_late(step, deadline, answer))
+                raise FloorError(_late(step, until.advice, deadline, answer))
             if reached == 0:
                 self.progress(f"  {step.box}: {step.text} ({waited:.0f} s){_hint(answer)}")
             self.site.sleep(POLL_SECONDS)
@@ -188,6 +188,7 @@ def _crashed(step: Step, answer: Any) -> str:
     )
 
 
-def _late(step: Step, deadline: float, answer: Any) -> str:
+def _late(step: Step, advice: str, deadline: float, answer: Any) -> str:
     what = f"not within {deadline:.0f} s{_hint(answer)}"
-    return f"{step.box}: {step.text}: {what}; see `floor logs` and `floor status`, then run the same command again"
+    do = advice or "see `floor logs` and `floor status`"
+    return f"{step.box}: {step.text}: {what}; {do}, then run the same command again"

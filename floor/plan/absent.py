@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from floor.config.model import ResolvedCopy
 from floor.plan import holders
 from floor.plan.aim import Aim
@@ -9,12 +11,13 @@ from floor.plan.serving import Serving
 from floor.plan.steps import Stage, Step, stage
 
 
-def plan_absent(aim: Aim, serving: Serving) -> list[Stage]:
-    """Given the aim, return the stage that keeps the copies of absent boxes out of every pool.
+def plan_absent(aim: Aim, serving: Serving, models: Collection[str] | None = None) -> list[Stage]:
+    """Given the aim, return the stage that keeps the copies of absent boxes out of every pool; given `models`, of those
+    alone.
 
     They may come back with what is no longer wanted. Where nobody else serves the stage says so.
     """
-    away = aim.away()
+    away = [copy for copy in aim.away() if models is None or copy.model in models]
     lanes = [
         [_drain(aim, proxy.box, copy) for copy in away if not _kept(aim, proxy.box, copy)] for proxy in aim.proxies
     ]

@@ -220,7 +220,8 @@ class Aim:
         found: list[ResolvedCopy] = []
         for model in self.config.models:
             backends = self.config.backends(model, self.mode)
-            parts = [part for part in self.config.parts(model) if backends[0].backend == part.backend]
+            names = {one.backend for one in backends}
+            parts = [part for part in self.config.parts(model) if part.backend in names]
             found += [*parts, *(copy for copy in backends if copy not in parts)]
         return tuple(copy for copy in found if copy.box in self.absent)
 

@@ -80,6 +80,9 @@ def _lane(aim: Aim, copy: Wanted, *, last: bool, awaited: bool) -> list[Step]:
     if all(_comes_up(unit, copy) for unit in aim.units(copy)) and not reload:
         return [*files, *lanes.wait_warm(copy), *lanes.let_in(aim, copy)]
     why = _why(aim, copy)
+    if copy.grouped and not reload:  # those that wait at their gates go with the others
+        lacking = [part for part in copy.parts if not _comes_up(aim.seen[part.box].unit(part.unit), copy)]
+        return [*files, *lanes.bring_up(aim, copy, why, lacking), *lanes.let_in(aim, copy)]
     down = lanes.bring_down(copy, why) if _anything_of(aim, copy) else []
     return [*down, *files, *lanes.bring_up(aim, copy, why), *lanes.let_in(aim, copy)]
 

@@ -54,10 +54,11 @@ def take_away(aim: Aim, copy: Copy, why: str, *, last: bool) -> list[Step]:
     return [*out, disable, *bring_down(copy, why)]
 
 
-def bring_up(aim: Aim, copy: Wanted, why: str) -> list[Step]:
-    """Wait for memory on every box of `copy`, start its units, wait until it is warm."""
-    steps = [memory for part in copy.parts if (memory := _memory(part))]
-    for part in copy.parts:
+def bring_up(aim: Aim, copy: Wanted, why: str, parts: Sequence[Part] | None = None) -> list[Step]:
+    """Wait for memory on every box of `copy`, start its units (or those of `parts`), wait until it is warm."""
+    starting = copy.parts if parts is None else parts
+    steps = [memory for part in starting if (memory := _memory(part))]
+    for part in starting:
         unit = {"unit": part.unit}
         steps += enable(aim, part)
         steps.append(Step(part.box, "unit.start", unit, f"start {copy.backend}", why))
@@ -137,5 +138,7 @@ def _memory(part: Part) -> Step | None:
     if share is None and size is None:
         return None
     params = {"fraction": share, "bytes": None if share else size}
-    fits = Until("fits", MEMORY_SECONDS)
+    # No engine of floor's is left there by then: what holds memory is somebody else's, or was leaked in the kernel.
+    advice = f"see what holds memory there, or reboot {part.box}"
+    fits = Until("fits", MEMORY_SECONDS, advice=advice)
     return Step(part.box, "memory.wait", params, f"wait until {part.resolved.backend} fits in memory", until=fits)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from floor.box import paths
 from floor.plan import difference, lanes
 from floor.plan.aim import Aim, Wanted
 from floor.plan.copies import part_files
 from floor.plan.files import file_steps
+from floor.plan.outage import duration, expected
 from floor.plan.seen import Seen
 from floor.plan.serving import Serving
 from floor.plan.steps import Stage, Step, stage
@@ -44,11 +47,31 @@ def plan_leaving(aim: Aim, serving: Serving) -> list[Stage]:
     models = dict.fromkeys(copy.model for copy in going)
     last = {model: serving.only(model, names) for model in models}
     why = f"it does not run in mode {aim.mode}"
-    found = [[*lanes.take_out(aim, copy, why, last=last[copy.model]), *lanes.bring_down(copy, why)] for copy in going]
     outage = tuple(model for model in models if last[model] and serving.anyone(model))
+    found = [[*lanes.take_out(aim, copy, why, last=last[copy.model]), *lanes.bring_down(copy, why)] for copy in going]
+    if found:
+        found[0] = [*_announce(aim, outage, going), *found[0]]
     for model in models:
         serving.leaves(model, names)
     return stage(f"stop what does not run in mode {aim.mode}", *found, outage=outage)
+
+
+def _announce(aim: Aim, outage: Sequence[str], going: Sequence[Wanted]) -> list[Step]:
+    """Tell every pool how long the models will be away: clients are told with each 503."""
+    seconds: dict[str, int] = {}
+    for model in outage:
+        found = expected(aim, [copy for copy in going if copy.model == model], coming(aim, model))
+        seconds |= {model: round(found.seconds)} if found else {}
+    if not seconds:
+        return []
+    told = ", ".join(f"{model} is away for about {duration(time)}" for model, time in seconds.items())
+    params = {"mode": aim.mode, "models": seconds}
+    return [Step(proxy.box, "pool.announce", params, f"tell clients that {told}") for proxy in aim.proxies]
+
+
+def coming(aim: Aim, model: str) -> list[Wanted]:
+    """The copies or the group of a model that run in the mode to come."""
+    return [copy for copy in aim.copies if copy.model == model]
 
 
 def plan_mode(aim: Aim) -> list[Stage]:

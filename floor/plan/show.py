@@ -32,7 +32,8 @@ def _lane(lane: tuple[Step, ...]) -> list[str]:
 
 
 def as_json(plan: Plan) -> dict[str, Any]:
-    """Given a plan, return it for `--json`: {"stages": [{"title", "outage", "steps": [...]}], "notes": [...]}.
+    """Given a plan, return it for `--json`: {"stages": [{"title", "outage", "steps": [...]}], "notes": [...],
+    "expected": {model: {"seconds", "stop", "start", "basis", "guess"}}}.
 
     Contents of files stay out: paths and reasons are there.
     """
@@ -42,6 +43,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
             for stage in plan.stages
         ],
         "notes": list(plan.notes),
+        "expected": {model: dict(found) for model, found in plan.expected.items()},
     }
 
 

@@ -14,7 +14,8 @@ class Until:
     """Repeat a call until `field` of its answer is `value`, `times` times in a row, for at most `deadline` seconds.
 
     `late` says what follows then: `fail` ends the operation, `go on` takes the next step, `kill` ends the unit's
-    processes at once and waits on. `crashed` ends the wait early when the unit has failed or keeps dying.
+    processes at once and waits on. `crashed` ends the wait early when the unit has failed or keeps dying. `advice` is
+    what a person can do where it ends the operation.
     """
 
     field: str
@@ -23,6 +24,7 @@ class Until:
     times: int = 1
     late: Late = "fail"
     crashed: bool = False
+    advice: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,10 +58,12 @@ class Stage:
 
 @dataclass(frozen=True)
 class Plan:
-    """What would have to happen, in order, and what the person should know besides."""
+    """What would have to happen, in order, and what the person should know besides; `expected` tells of models that
+    will be away how long, as floor.plan.outage counts it."""
 
     stages: tuple[Stage, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    expected: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.stages)

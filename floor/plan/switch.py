@@ -8,7 +8,8 @@ from floor.plan.absent import plan_absent
 from floor.plan.aim import Aim
 from floor.plan.copies import plan_copies
 from floor.plan.guard import plan_guard
-from floor.plan.modes import plan_leaving, plan_mode, plan_sleeping
+from floor.plan.modes import coming, plan_leaving, plan_mode, plan_sleeping, remains
+from floor.plan.outage import Expected, expected
 from floor.plan.services import plan_services
 from floor.plan.serving import Serving
 from floor.plan.steps import Plan
@@ -24,7 +25,7 @@ def plan_switch(aim: Aim) -> Plan:
     serving = Serving(aim)
     among = [copy.backend for copy in aim.copies if copy.model in switched(aim)]
     stages = [
-        *plan_absent(aim, serving),
+        *plan_absent(aim, serving, switched(aim)),
         *plan_guard(aim),
         *plan_services(aim, serving),
         *plan_sleeping(aim),
@@ -32,7 +33,22 @@ def plan_switch(aim: Aim) -> Plan:
         *plan_mode(aim),
         *plan_copies(aim, serving, among=among),
     ]
-    return Plan(tuple(stages), tuple(_notes(aim)) if any(stages) else ())
+    if not stages:
+        return Plan()
+    away = _away(aim)
+    notes = [found.words(model) for model, found in away.items()]
+    return Plan(tuple(stages), (*notes, *_notes(aim)), {model: found.as_json() for model, found in away.items()})
+
+
+def _away(aim: Aim) -> dict[str, Expected]:
+    """How long nobody answers for the models that are switched, those that do not answer yet in the mode to come."""
+    found = {}
+    for model in switched(aim):
+        going = [copy for copy in aim.sleeping if copy.model == model and remains(aim, copy)]
+        starting = [copy for copy in coming(aim, model) if not aim.active(copy)]
+        if starting == coming(aim, model) and (told := expected(aim, going, starting)):
+            found[model] = told
+    return found
 
 
 def switched(aim: Aim) -> list[str]:
@@ -55,14 +71,14 @@ def obstacles(aim: Aim) -> list[str]:
         return []
     found: dict[str, str] = {}
     for model in switched(aim):
-        for part in _away(aim, aim.config.parts(model)):
+        for part in _absent(aim, aim.config.parts(model)):
             found.setdefault(part.box, f"{part.backend} cannot start without it")
-        for copy in _away(aim, aim.config.copies(model)):
+        for copy in _absent(aim, aim.config.copies(model)):
             found.setdefault(copy.box, f"{copy.backend} would go on serving there")
     return [f"{aim.absent[box]}: {why}" for box, why in found.items()]
 
 
-def _away(aim: Aim, copies: list[ResolvedCopy]) -> list[ResolvedCopy]:
+def _absent(aim: Aim, copies: list[ResolvedCopy]) -> list[ResolvedCopy]:
     return [copy for copy in copies if copy.managed and copy.box in aim.absent]
 
 

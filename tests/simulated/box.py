@@ -137,6 +137,8 @@ class SimulatedBox:
         self.holds: dict[str, dict[str, Any]] = {}
         self.alarms: list[str] = []  # of guard and watchdog
         self.watchdog: dict[str, dict[str, Any]] = {}
+        self.announced: dict[str, Any] = {}  # what clients of this box are told of a switch
+        self.noted: dict[str, Any] = {}  # how long starts and stops took here
         self.pools = Pools(self)
         self.calls = answering(self)
         world.boxes[name] = self

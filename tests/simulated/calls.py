@@ -315,6 +315,10 @@ class Calls:
         ring.put_clients(self._box, {**ring.clients, name: ring.clients[name][:1]})
         return {}
 
+    def pool_announce(self, params: dict[str, Any]) -> Any:
+        self._box.announced = {"epoch": params["epoch"], "mode": params["mode"], "models": params["models"]}
+        return {}
+
     def pool_direct(self, params: dict[str, Any]) -> Any:
         return self._until(params, lambda: (not (ways := self._box.pools.ways), {"reached": not ways}))
 

@@ -39,6 +39,7 @@ def observe(box: SimulatedBox, params: dict[str, Any]) -> dict[str, Any]:
         "weights": {folder: box.weights.get(folder, {}) for folder in params.get("weights", ())},
         "listening": {**_listening(box), **box.held},
         "drains": {name: [asdict(one) for one in held] for name, held in box.recorded.items() if held},
+        "starts": box.noted,
         "pool": box.pools.state(),
         **box.keyring.told(box),
         "firewall": {

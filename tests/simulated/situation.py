@@ -135,6 +135,11 @@ class Situation:
         given = self.site(), self.said.append, self.progress.append
         return abort.abort(*given, dry_run=dry_run, force=force, reach=self.reach)  # type: ignore[arg-type] # as above
 
+    def deployment_in(self, mode: str) -> Outcome:
+        """`floor deploy --mode MODE`, whole."""
+        wish = {"dry_run": False, "force": False, "roll_back": False}
+        return deploy.deploy(self.site(), mode, self.said.append, self.progress.append, **wish)
+
     def switch(self, mode: str, *, dry_run: bool = False, force: bool = False) -> Outcome:
         """`floor switch MODE`, whole."""
         given = self.site(), mode, self.said.append, self.progress.append

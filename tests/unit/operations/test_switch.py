@@ -1,0 +1,276 @@
+"""`floor switch` on boxes in memory: what it says first, in which order it changes things, and what it refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from floor.errors import BusyError, FloorError, RefusedError, UsageError
+from floor.operations import switch
+from tests.model.stories import SWITCHED
+from tests.simulated.caller import Caller
+from tests.simulated.situation import SPLIT, TWO_BOXES, Situation
+
+GROUP, COPY, SECOND = "floor-group-flagship.service", "floor-copy-flagship.service", "floor-copy-second.service"
+NAME = "flagship@spark-a+spark-b"
+BOTH = {"flagship@spark-a", "flagship@spark-b"}
+
+
+@pytest.fixture
+def two(situation: Situation) -> Situation:
+    """Two boxes in mode replicas with a model that is split and one that is not."""
+    situation.text = SWITCHED
+    assert situation.deploy()
+    situation.world.log.clear()
+    situation.said.clear()
+    return situation
+
+
+def left(situation: Situation, call: str, mode: str = "split") -> Situation:
+    """A switch whose process was killed right after such a call."""
+    situation.world.log.clear()
+    whole = situation.at_each_call(lambda one: one.switch(mode).changed)
+    found = next(one for one in whole if call in one.world.log)
+    found.said.clear()
+    return found
+
+
+def running(situation: Situation) -> dict[str, set[str]]:
+    """The engines that run, by box."""
+    return {
+        box.name: {unit for unit in box.processes if unit.startswith(("floor-copy-", "floor-group-"))}
+        for box in situation.world.boxes.values()
+    }
+
+
+def refused(situation: Situation, mode: str = "split") -> str:
+    with pytest.raises(RefusedError) as error:
+        situation.switch(mode)
+    assert not any("operation.take" in line for line in situation.world.log)
+    return str(error.value)
+
+
+def test_there_and_back(two: Situation) -> None:
+    assert two.switch("split").complete
+    assert running(two) == dict.fromkeys(("spark-a", "spark-b"), {GROUP, SECOND})
+    assert two.members() == [{NAME}, {NAME}]
+    assert two.switch("replicas").complete
+    assert running(two) == dict.fromkeys(("spark-a", "spark-b"), {COPY, SECOND})
+    assert two.members() == [BOTH, BOTH]
+    assert (two.world.wrong, two.world.cut) == ([], [])
+    assert [box.starts.count(SECOND) for box in two.world.boxes.values()] == [1, 1]
+
+
+def test_a_second_time_there_is_nothing_to_do(two: Situation) -> None:
+    two.switch("split")
+    assert two.switch("split").lines() == ["nothing to do"]
+    assert two.deploy_all().lines() == ["nothing to do"]
+
+
+def test_old_engines_stop_on_every_box_before_any_box_is_in_the_mode_and_that_before_anything_starts(
+    two: Situation,
+) -> None:
+    two.switch("split")
+    log = [line.split()[1] for line in two.world.log]
+    last_stop = max(at for at, call in enumerate(log) if call == "unit.stop")
+    starts = [at for at, call in enumerate(log) if call == "unit.start"]
+    puts = [at for at, call in enumerate(log) if call == "files.put" and last_stop < at < starts[0]]
+    assert len(puts) == 2
+    assert len(starts) == 2
+    assert log[puts[-1] : starts[0]].count("memory.wait") == 2
+
+
+def test_a_dry_run_says_what_it_takes_and_how_long(two: Situation) -> None:
+    outcome = two.switch("split", dry_run=True)
+    assert outcome.pending
+    assert not outcome.changed
+    shown = outcome.lines()
+    assert "3. stop what does not run in mode split   (nobody serves flagship meanwhile)" in shown
+    assert "4. mode split" in shown
+    assert (
+        "note: nobody answers for flagship for about 41 min: 30 s to stop, 40 min to start and warm up "
+        "(a guess: start_time of floor.yaml, as no start of it was seen yet)"
+    ) in shown
+    assert "note: second runs in both modes: nothing of it is touched" in shown
+    assert outcome.as_json()["expected"]["flagship"]["guess"] is True
+    assert two.world.log.count("spark-a operation.take") == 0
+
+
+def test_clients_are_told_when_to_come_back(two: Situation) -> None:
+    for box in two.world.boxes.values():
+        box.noted = {NAME: {"starts": [{"launch": "other", "seconds": 60.0, "warm": 10.0}], "stops": []}}
+    two.switch("split")
+    told = two.box("spark-b").announced
+    assert (told["mode"], told["models"]) == ("split", {"flagship": 105})
+    log = two.world.log
+    assert log.index("spark-b pool.announce") < log.index("spark-a drain.add")
+
+
+def test_a_file_that_is_not_deployed_is_refused(two: Situation) -> None:
+    two.edit("vllm:v1", "vllm:v2")
+    assert refused(two) == (
+        "spark-a: another floor.yaml was deployed there; run `floor deploy` first: a switch changes the mode and "
+        "nothing else"
+    )
+
+
+def test_bare_boxes_are_refused(situation: Situation) -> None:
+    situation.text = SPLIT
+    assert refused(situation).startswith("spark-a: nothing was deployed there yet; run `floor deploy` first")
+
+
+def test_without_a_split_there_is_nothing_to_switch(deployed: Situation) -> None:
+    told = "floor.yaml: no model has `split`: there is nothing to switch; write which boxes share one"
+    assert refused(deployed) == told
+
+
+def test_a_mode_that_there_is_not(two: Situation) -> None:
+    with pytest.raises(UsageError, match=r"^mode 'both': there is no such mode; write one of replicas, split$"):
+        two.switch("both")
+
+
+def test_a_box_that_the_group_needs_must_answer(two: Situation) -> None:
+    two.world.cut_off("spark-b", 1e9)
+    assert refused(two) == "spark-b: no way there: flagship@spark-a+spark-b cannot start without it"
+
+
+def test_from_a_group_that_lost_a_box_the_other_one_serves_alone(two: Situation) -> None:
+    """And the box that comes back is brought there by the same command."""
+    two.switch("split")
+    two.world.power_cut("spark-b", 1e9)
+    assert not two.switch("replicas").complete
+    assert running(two)["spark-a"] == {COPY, SECOND}
+    assert two.members()[0] == {"flagship@spark-a"}
+    two.box("spark-b").back_at = two.world.now
+    two.world.sleep(5)
+    assert running(two)["spark-b"] == {GROUP, SECOND}  # it boots into the mode that it was in, and waits at its gate
+    assert two.members()[0] == {"flagship@spark-a"}
+    with pytest.raises(RefusedError, match=r"in different modes \(spark-a: replicas, spark-b: split\).*floor switch"):
+        two.deploy_all()
+    assert two.switch("replicas").complete
+    assert two.members() == [BOTH, BOTH]
+    assert two.world.wrong == []
+
+
+def test_a_deployment_meanwhile_names_what_ends_the_switch(two: Situation) -> None:
+    one = left(two, "spark-a unit.stop")
+    one.world.sleep(100)
+    told = (
+        "floor switch of ada@laptop, operation 2, did not end: `floor switch split` goes on with it, "
+        "`floor switch --abort` goes back"
+    )
+    with pytest.raises(RefusedError) as error:
+        one.deploy_all()
+    assert str(error.value) == told
+    with pytest.raises(RefusedError, match="what was left is no deployment, but floor switch of ada@laptop: `floor"):
+        one.abort()
+    assert switch.modes(one.site())["unfinished"] == told.partition("end: ")[2]
+    assert one.switch("split").complete
+    assert one.members() == [{NAME}, {NAME}]
+
+
+def test_with_boxes_in_different_modes_either_way_is_open(two: Situation) -> None:
+    one = left(two, "spark-b memory.wait")
+    assert one.switch_back().complete
+    assert one.said[0] == "ends operation 2, floor switch of ada@laptop, and goes back to mode replicas"
+    assert one.members() == [BOTH, BOTH]
+    with pytest.raises(RefusedError, match="no switch was left unfinished: the last one on these boxes is done"):
+        one.switch_back()
+
+
+def test_the_other_mode_by_name_ends_it_too(two: Situation) -> None:
+    one = left(two, "spark-b unit.start")
+    assert one.switch("replicas").complete
+    assert one.members() == [BOTH, BOTH]
+    assert one.deploy_all().lines() == ["nothing to do"]
+
+
+def test_going_back_that_was_left_is_gone_on_with(two: Situation) -> None:
+    one = left(two, "spark-b memory.wait")
+    one.fate = Caller(0, 30, after=True, then=lambda _box: one.caller.kill())
+    with pytest.raises(BaseException):  # noqa: B017, PT011 # the process is killed
+        one.switch_back()
+    one.said.clear()
+    assert one.switch_back().complete
+    assert one.said[0].endswith("floor switch --abort of ada@laptop, and goes back to mode replicas")
+
+
+def test_while_somebody_switches_others_wait(two: Situation) -> None:
+    one = left(two, "spark-a unit.stop")
+    for box in one.world.boxes.values():
+        assert box.record is not None
+        box.record["by"] = {**box.record["by"], "user": "bob"}
+    for verb in (lambda: one.switch("split"), one.switch_back, one.deploy_all):
+        with pytest.raises(BusyError, match=r"bob@laptop"):
+            verb()
+
+
+def test_memory_that_does_not_come_back_asks_for_a_reboot(two: Situation) -> None:
+    two.box("spark-b").full = True
+    with pytest.raises(FloorError) as error:
+        two.switch("split")
+    assert "spark-b: wait until flagship@spark-a+spark-b fits in memory: not within 120 s" in str(error.value)
+    assert "reboot spark-b" in str(error.value)
+    assert GROUP not in running(two)["spark-a"]
+
+
+def test_a_model_that_has_no_replicas_is_not_taken_away_by_itself(situation: Situation) -> None:
+    situation.text = SPLIT.replace("    replicas: [spark-a, spark-b]\n", "")
+    situation.deployment_in("split")
+    with pytest.raises(RefusedError, match="this takes the last serving copy of flagship"):
+        situation.switch("replicas")
+    outcome = situation.switch("replicas", dry_run=True)
+    assert "note: nobody answers for flagship in mode replicas: floor.yaml has no replicas of it" in outcome.lines()
+    assert situation.switch("replicas", force=True).changed
+    assert situation.members() == [set(), set()]
+
+
+def test_the_first_deployment_may_be_in_mode_split(situation: Situation) -> None:
+    situation.text = SPLIT
+    situation.deployment_in("split")
+    assert running(situation) == {"spark-a": {GROUP}, "spark-b": {GROUP}}
+    assert situation.members() == [{NAME}, {NAME}]
+    assert situation.deploy_all().lines() == ["nothing to do"]
+    with pytest.raises(RefusedError, match=r"in mode split, not replicas; `floor switch replicas` brings them there"):
+        situation.deployment_in("replicas")
+
+
+def test_a_change_in_mode_split_replaces_the_whole_group(two: Situation) -> None:
+    two.switch("split")
+    two.edit("max_requests: 12", "max_requests: 13")
+    with pytest.raises(RefusedError, match="this takes the last serving copy of flagship"):
+        two.deploy_all()
+    starts = [box.starts.count(GROUP) for box in two.world.boxes.values()]
+    assert two.deploy_all(force=True).complete
+    assert [box.starts.count(GROUP) for box in two.world.boxes.values()] == [one + 1 for one in starts]
+    assert two.members() == [{NAME}, {NAME}]
+    assert running(two)["spark-a"] == {GROUP, SECOND}
+    two.switch("replicas")
+    argv = two.box("spark-a").processes[COPY].argv
+    assert argv[argv.index("--max-num-seqs") + 1] == "13"
+
+
+def test_a_split_that_is_taken_out_of_the_file_is_retired(two: Situation) -> None:
+    text = two.text
+    begin = text.index("    split:")
+    two.text = text[:begin] + text[text.index("\n", begin) + 1 :]
+    assert two.deploy_all().complete
+    assert [GROUP in box.enabled for box in two.world.boxes.values()] == [False, False]
+    assert not [path for box in two.world.boxes.values() for path in box.files if "group" in path]
+
+
+def test_what_runs_and_is_of_the_other_mode_is_stopped_by_a_deployment(two: Situation) -> None:
+    """However it came to run: beside what serves it has no place."""
+    box = two.box("spark-a")
+    box.edit("/etc/floor/mode", "split\n")
+    box.start(GROUP)
+    box.edit("/etc/floor/mode", "replicas\n")
+    two.world.wrong.clear()
+    assert two.deploy_all().complete
+    assert running(two)["spark-a"] == {COPY, SECOND}
+    assert two.members() == [BOTH, BOTH]
+
+
+def test_the_modes_are_told(two: Situation) -> None:
+    told = switch.modes(two.site())
+    assert told == {"boxes": {"spark-a": "replicas", "spark-b": "replicas"}, "absent": {}, "unfinished": None}
+    assert TWO_BOXES != two.text
