@@ -9,7 +9,7 @@ import pytest
 
 from floor.agent.calls.memory import judge as fits
 from floor.agent.calls.pool import OLD, judge
-from floor.box import paths
+from floor.box import away, paths
 from floor.box.lease import HeldError
 from floor.box.memory import Memory
 from floor.errors import RefusedError, UsageError
@@ -186,3 +186,10 @@ def test_a_drain_that_outlives_its_operation_is_laid_and_ended_by_one_that_holds
     box.call("operation.release", epoch=EPOCH, state="done")
     with pytest.raises(HeldError, match=f"epoch {EPOCH} does not hold this box: .* and ended done"):
         box.call("drain.add", epoch=EPOCH, last=True, **absence)
+
+
+def test_a_switch_tells_how_long_models_are_away(box: Box) -> None:
+    assert box.call("pool.announce", epoch=EPOCH, mode="split", models={"flagship": 65}) == {}
+    assert away.read(box.root) == {"flagship": away.Away(EPOCH, box.time + 65, "split")}
+    with pytest.raises(HeldError):
+        box.call("pool.announce", epoch=EPOCH - 1, mode="split", models={})

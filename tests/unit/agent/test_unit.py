@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from floor.box import paths, starts
 from floor.box.lease import HeldError
 from floor.errors import UsageError
 
@@ -178,3 +179,16 @@ def test_nothing_is_done_for_who_does_not_hold_the_box(free: Box, verb: str) -> 
 def test_all_units_are_read_again_by_one_order(box: Box) -> None:
     assert box.call("units.reload", epoch=EPOCH) == {}
     assert box.ran == ["daemon-reload"]
+
+
+def test_how_long_an_engine_took_to_stop_is_kept_once(box: Box) -> None:
+    """The caller asks again and again while it waits; the time runs from the first order on."""
+    settings = paths.under(box.root, paths.ENGINES / "m.json")
+    settings.parent.mkdir(parents=True)
+    settings.write_text('{"backend": "m@a"}')
+    box.units[NAME] = running(invocation="one")
+    box.after[25] = lambda: box.units.__setitem__(NAME, Unit(invocation="one"))
+    for _ in range(3):
+        box.call("unit.stop", epoch=EPOCH, unit=NAME, timeout=20)
+    (stop,) = starts.read(box.root)["m@a"]["stops"]
+    assert 25 <= stop["seconds"] < 26
