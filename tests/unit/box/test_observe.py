@@ -50,6 +50,7 @@ def test_a_box_that_was_only_set_up_has_nothing(quiet: Programs, root: Path) -> 
         "weights": {},
         "listening": {},
         "drains": {},
+        "starts": {},
         "pool": None,
         "secrets": None,
         "keys": None,

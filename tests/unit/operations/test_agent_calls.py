@@ -18,7 +18,7 @@ from floor.box.locked import mine
 from floor.errors import FloorError, UsageError
 from floor.operations import checks, drain, guard, key, logs, removal, watchdog
 from floor.operations.status import status
-from tests.simulated.situation import THREE_BOXES, Situation
+from tests.simulated.situation import SPLIT, THREE_BOXES, Situation
 
 ELSEWHERE = {
     "pool.direct",
@@ -37,6 +37,10 @@ NETWORK = {"interface": "eth0", "address": "192.0.2.11", "prefix": 24}
 @pytest.fixture
 def sent(situation: Situation) -> dict[tuple[str, tuple[str, ...]], dict[str, Any]]:
     """One example of each call and each set of parameters that all verbs together have sent."""
+    situation.text = SPLIT
+    situation.deploy()
+    for mode in ("split", "replicas"):
+        situation.switch(mode)
     situation.text = THREE_BOXES
     situation.deploy()
     situation.restart()
