@@ -39,7 +39,7 @@ def test_a_dry_run_ends_with_3_where_anything_is_to_do(floor: Floor, situation: 
 
 def test_json_of_a_dry_run_and_of_nothing_to_do(floor: Floor) -> None:
     found = json.loads(floor("deploy", "--dry-run", "--json").out)
-    assert set(found) == {"stages", "notes", "carried", "changed", "complete", "checks"}
+    assert set(found) == {"stages", "notes", "expected", "carried", "changed", "complete", "checks"}
     assert set(found["stages"][0]) == {"title", "outage", "steps"}
     assert set(found["stages"][0]["steps"][0]) == {"box", "call", "params", "text", "why"}
     floor("deploy")
