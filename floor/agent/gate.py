@@ -21,10 +21,11 @@ from floor.box.parts import HEAD, Mark, Phase, Told
 from floor.errors import FloorError
 from floor.group import settings
 from floor.group.ask import Others
-from floor.group.decide import Gate, gate
+from floor.group.decide import Gate, gate, rests
 from floor.group.settings import Group
 
 EVERY = 0.5  # seconds between two looks
+MODE = "split"  # in which parts run
 EXTEND = 60.0  # seconds that systemd is asked for each time; longer than a look at boxes that do not answer takes
 TELL_EVERY = 60.0  # seconds between two lines of the journal while nothing changes
 
@@ -36,15 +37,17 @@ class Waiting:
         self._group, self._root = group, root
         own = Told(group.part, group.unit, Phase.WAITING, start, start if group.part == HEAD else None)
         self._own = replace(own, left=left(group))
+        self._from = time.monotonic() + rests(parts.get(group.model, root), time.monotonic())
         self._said, self._at = "", float("-inf")
 
     def run(self, notifier: Notifier, wanted: settings.Settings) -> None:
-        """Return when the rank may start. Raise FloorError if this part cannot be marked."""
+        """Return when the rank may start. Raise FloorError if this part cannot be marked, or is not to run any more."""
         others = Others(self._group, time.monotonic)
         self._mark(going=False)
         try:
             while True:
                 notifier.extend(EXTEND)
+                self._allowed()
                 began = time.monotonic()
                 try:
                     if self._look(others, settings.keys(wanted, self._root)).go:
@@ -55,11 +58,25 @@ class Waiting:
         finally:
             others.close()
 
+    def _allowed(self) -> None:
+        """The unit's condition was asked when it began to wait; the mode may have become another since."""
+        place = paths.under(self._root, paths.MODE)
+        try:
+            mode = place.read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise FloorError(f"{place}: cannot be read ({error}); `floor deploy` writes it") from error
+        if mode != MODE:
+            raise FloorError(f"{place}: found {mode!r}; parts of a group run in mode {MODE} only")
+
     def _look(self, others: Others, keys: Sequence[str]) -> Gate:
         if self._own.left:
             self._own = replace(self._own, left=left(self._group))
             self._mark(going=False)
-        found = gate(self._own, {box: look.told for box, look in others.look(keys).items()})
+        looks = others.look(keys)
+        if (early := self._from - time.monotonic()) > 0:
+            self._say(f"the start before ended at once: waits {early:.0f} s")
+            return Gate(False, self._own.generation)
+        found = gate(self._own, {box: look.told for box, look in looks.items()})
         if found.generation != self._own.generation or found.go:
             self._own = replace(self._own, generation=found.generation)
             self._mark(going=found.go)
@@ -68,7 +85,8 @@ class Waiting:
 
     def _mark(self, *, going: bool) -> None:
         own = self._own
-        parts.put(self._group.model, Mark(own.start, going, own.generation, own.left), self._root)
+        mark = Mark(own.start, going, own.generation, own.left, time.monotonic())
+        parts.put(self._group.model, mark, self._root)
 
     def _say(self, words: str) -> None:
         if words != self._said or time.monotonic() - self._at >= TELL_EVERY:

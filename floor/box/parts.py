@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -34,13 +34,18 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True)
 class Mark:
-    """What a gate has written: the start that it is of, whether it let that go, the generation that was joined (None:
-    none yet), and what an earlier start left behind: process ids, or a container."""
+    """What a gate has written, `at` which time of the monotonic clock: the start that it is of, whether it let that go,
+    the generation that was joined (None: none yet), and what an earlier start left behind: process ids, or a container.
+
+    `spared`: it was ended for another part's sake.
+    """
 
     start: str
     going: bool
     generation: str | None
     left: tuple[int | str, ...] = ()
+    at: float = 0.0
+    spared: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ class Told:
 
 def put(model: str, mark: Mark, root: Path = paths.ROOT) -> None:
     """Write the mark of a model's part. Raise FloorError if it cannot be written."""
-    found = {"start": mark.start, "going": mark.going, "generation": mark.generation, "left": list(mark.left)}
+    found = {**asdict(mark), "left": list(mark.left)}
     files.write(paths.PARTS / f"{model}.json", f"{json.dumps(found)}\n", owner=mine(), root=root)
 
 
@@ -77,7 +82,14 @@ def get(model: str, root: Path = paths.ROOT) -> Mark | None:
     try:
         found = json.loads(paths.under(root, paths.PARTS / f"{model}.json").read_text())
         joined = found["generation"]
-        return Mark(str(found["start"]), found["going"] is True, joined and str(joined), tuple(found["left"]))
+        return Mark(
+            str(found["start"]),
+            found["going"] is True,
+            None if joined is None else str(joined),
+            tuple(found["left"]),
+            float(found["at"]),
+            found["spared"] is True,
+        )
     except (OSError, ValueError, TypeError, KeyError):
         return None
 

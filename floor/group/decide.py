@@ -13,10 +13,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from floor.box.parts import HEAD, Phase, Told
+from floor.box.parts import HEAD, Mark, Phase, Told
 
 AWAY = 5.0  # seconds without a way to a box after which its part counts as gone
 MUTE = 30.0  # seconds for one that can be reached and tells nothing: its status port restarts within a few
+# Seconds from one start of a rank to the next one of the same part: ten of them, after which systemd gives up, survive
+# a cause that heals within a minute. systemd itself does not wait that long, for the others' sake.
+APART = 8.0
 COMING = 15.0  # seconds for a worker at its gate to follow the head: it asks twice a second
 
 
@@ -37,6 +40,16 @@ class Gate:
     go: bool
     generation: str | None
     waits: str = ""
+
+
+def rests(mark: Mark | None, now: float) -> float:
+    """Given the mark of the start before and the monotonic clock, return for how many seconds no rank may start yet.
+
+    One that ends at once must not use up its starts within seconds; one that was ended for another's sake may begin.
+    """
+    if mark is None or not mark.going or mark.spared:
+        return 0.0
+    return max(0.0, min(mark.at + APART - now, APART))
 
 
 def gate(own: Told, others: Mapping[str, Told | None]) -> Gate:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from floor.box import events, parts, units
@@ -22,6 +22,7 @@ from .end import end
 from .settings import Group, Settings
 
 EVERY = 1.0  # seconds between two looks
+AT_REST = 3.0  # and while no rank runs here, as in the other mode
 _NEVER = float("inf")
 
 Clock = Callable[[], float]
@@ -59,7 +60,8 @@ class Service:
             for one in self._watched:
                 self._look(one)
                 notifier.alive(self._summary())
-            self._stop.wait(max(0.0, EVERY - (self._clock() - began)))
+            every = EVERY if any(one.start for one in self._watched) else AT_REST
+            self._stop.wait(max(0.0, every - (self._clock() - began)))
         notifier.stopping()
         for one in self._watched:
             one.others.close()
@@ -85,6 +87,9 @@ class Service:
 
     def _end(self, group: Group, own: parts.Told, why: str) -> None:
         text = f"{group.unit} is ended, to begin anew with the rest of its group: {why}"
+        mark = parts.get(group.model, self._root)
+        if mark is not None and mark.start == own.start:
+            parts.put(group.model, replace(mark, spared=True), self._root)
         if not end(group, own.start):
             return
         self._log(text)

@@ -45,6 +45,7 @@ class Box:
         script = self.root / "bin/systemctl"
         script.write_text(SYSTEMCTL.format(python=sys.executable, folder=str(self.root)))
         script.chmod(0o755)
+        (self.root / "etc/floor/mode").write_text("split\n")
         self.processes: list[subprocess.Popen[str]] = []
         self.unit("inactive", "dead", "")
 
@@ -79,7 +80,9 @@ class Box:
         return self.run("floor.agent.gate", MODEL, INVOCATION_ID=start, **env)
 
     def goes(self, start: str) -> None:
+        """Its rank has been running for long."""
         self.unit("active", "running", start)
+        (self.root / "run/floor/parts/flagship.json").write_text(json.dumps(self.mark | {"at": 0.0}))
 
     @property
     def mark(self) -> dict[str, Any]:
@@ -122,13 +125,13 @@ def test_both_go_under_the_start_of_the_head(boxes: tuple[Box, Box], tmp_path: P
         systemd.bind(str(tmp_path / "notify"))
         systemd.settimeout(10)
         head = a.gate("h1", NOTIFY_SOCKET=str(tmp_path / "notify"))
-        until(lambda: a.mark == {"start": "h1", "going": False, "generation": "h1", "left": []})
+        until(lambda: (a.mark.get("start"), a.mark.get("going"), a.mark.get("generation")) == ("h1", False, "h1"))
         assert systemd.recv(100) == b"EXTEND_TIMEOUT_USEC=60000000"
         assert head.poll() is None
         worker = b.gate("w1")
         assert (head.wait(10), worker.wait(10)) == (0, 0)
     assert (a.mark["going"], a.mark["generation"]) == (True, "h1")
-    assert b.mark == {"start": "w1", "going": True, "generation": "h1", "left": []}
+    assert (b.mark["start"], b.mark["going"], b.mark["generation"]) == ("w1", True, "h1")
     assert head.stderr is not None
     told = head.stderr.read()
     assert "floor-gate: flagship: head: b: its part is down" in told
@@ -149,6 +152,7 @@ def test_a_worker_that_comes_back_alone_waits_and_the_head_is_ended(boxes: tuple
         f"--quiet --no-ask-password kill --signal=SIGKILL -- {UNIT}",
     ]
     assert again.poll() is None
+    assert a.mark["spared"]
     events = a.root / "var/lib/floor/events.jsonl"
     until(events.exists)
     why = "is ended, to begin anew with the rest of its group: b: its worker is back at its gate"
@@ -180,6 +184,16 @@ def test_nobody_is_ended_while_all_is_well_or_a_status_port_restarts(boxes: tupl
 
 def test_the_status_port_answers_on_the_fabric_too(boxes: tuple[Box, Box]) -> None:
     assert answers("127.0.0.2", boxes[0].port)
+
+
+def test_a_part_that_waits_lets_go_when_the_mode_becomes_another(boxes: tuple[Box, Box]) -> None:
+    a = boxes[0]
+    gate = a.gate("h1")
+    until(lambda: a.mark)
+    (a.root / "etc/floor/mode").write_text("replicas\n")
+    assert gate.wait(10) == 1
+    assert gate.stderr is not None
+    assert "etc/floor/mode: found 'replicas'; parts of a group run in mode split only" in gate.stderr.read()
 
 
 def test_only_systemd_starts_parts(boxes: tuple[Box, Box]) -> None:

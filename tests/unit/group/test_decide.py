@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from floor.box.parts import Phase, Told
-from floor.group.decide import Look, ends, gate
+from floor.box.parts import Mark, Phase, Told
+from floor.group.decide import APART, Look, ends, gate, rests
 
 CASES = Path(__file__).parents[2] / "cases/group"
 
@@ -49,3 +49,19 @@ def test_ends(case: dict[str, Any]) -> None:
     }
     why = ends(own(case["own"]), case.get("went", 60), others)
     assert why == "" if "ends" not in case else case["ends"] in why
+
+
+@pytest.mark.parametrize(
+    ("mark", "seconds"),
+    [
+        (None, 0),
+        (Mark("w1", False, None, at=99), 0),
+        (Mark("w1", True, "h1", at=60), 0),
+        (Mark("w1", True, "h1", at=97), APART - 3),
+        (Mark("w1", True, "h1", at=97, spared=True), 0),
+        (Mark("w1", True, "h1", at=5000), APART),
+    ],
+    ids=["the first", "never went", "ran for long", "ended at once", "ended for another", "from another clock"],
+)
+def test_starts_of_a_rank_lie_apart(mark: Mark | None, seconds: float) -> None:
+    assert rests(mark, 100) == seconds

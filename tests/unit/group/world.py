@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from itertools import combinations, count
 from random import Random
 
-from floor.box.parts import HEAD, WORKER, Phase, Told
-from floor.group.decide import Look, ends, gate
+from floor.box.parts import HEAD, WORKER, Mark, Phase, Told
+from floor.group.decide import Look, ends, gate, rests
 
 TICK = 0.1
 FRESH = 0.45  # seconds for which a status port tells the same
@@ -36,7 +36,8 @@ class Part:
     start: str = ""
     generation: str | None = None
     again: float = 0.0
-    went: float = 0.0
+    spared: bool = False
+    went: float = -100.0
     gate_at: float = 0.0
     gate_asked: tuple[str, dict[str, Told | None]] | None = None
     watch_at: float = 0.0
@@ -54,9 +55,11 @@ class Part:
         """The generation of the rank that runs here, None where none does."""
         return self.generation if self.phase in (Phase.GOING, Phase.RUNNING) else None
 
-    def fall(self, at: float) -> None:
+    def fall(self, at: float, *, spared: bool = False) -> None:
         """Its process ended: systemd starts it again."""
         if self.on:
+            if self.rank is not None:
+                self.spared = spared
             self.phase, self.again, self.gate_asked = Phase.DOWN, at + RESTART, None
 
 
@@ -110,7 +113,7 @@ class World:
         part = self.parts[box]
         if on:
             part.on, part.agent_from = True, self.now + BOOT + AGENT
-            part.again, part.cached, part.silent = self.now + BOOT, None, {}
+            part.again, part.cached, part.silent, part.went = self.now + BOOT, None, {}, -100.0
             part.watch_at, part.watch_asked = self.now + BOOT + self.random.uniform(0, 2), None
         else:
             part.fall(self.now)
@@ -166,6 +169,8 @@ class World:
         part.gate_asked, part.gate_at = None, self.now + self.random.uniform(0, 0.5)
         if start != part.start:
             return
+        if rests(Mark("before", True, None, at=part.went, spared=part.spared), self.now):
+            return
         decision = gate(part.told, told)
         part.generation = decision.generation
         if decision.go:
@@ -186,7 +191,7 @@ class World:
         if own.start == part.start and (why := ends(own, went, looks)):
             assert not self._fine(part), f"at {self.now:.1f} {part.box} is ended, and all is well: {why}"
             self.ended.append(f"{self.now:.1f} {part.box}: {why}")
-            part.fall(self.now)
+            part.fall(self.now, spared=True)
 
     def _look(self, part: Part, box: str, told: Told | None, why: str, began: float) -> Look:
         if not why or part.silent.get(box, ("",))[0] != why:
