@@ -81,14 +81,17 @@ def _group(site: Site, aim: Aim, one: Group) -> list[str]:
 
 def _meeting(site: Site, aim: Aim, one: Group, boxes: list[str]) -> list[str]:
     spare = agreement.spare_port(aim.seen[box].listening for box in boxes)
+    # Ranks that run have their port, and are not to be disturbed: whoever else has it is named by preflight.
+    taken = any(str(one.master_port) in aim.seen[box].listening for box in boxes)
+    ports = [spare] if taken else [one.master_port, spare]
 
     def meet(box: str, transport: Any) -> Any:
         peers = [one.fabric[other].address for other in boxes if other != box]
-        asked = {"address": one.fabric[box].address, "ports": [one.master_port, spare], "peers": peers}
+        asked = {"address": one.fabric[box].address, "ports": ports, "peers": peers}
         return transport.call("fabric.meet", {**asked, "seconds": SECONDS}, timeout=SECONDS + 30)
 
     answers = _answers(site.each(boxes, meet))
-    return agreement.meetings(one, answers, spare, [box for box in boxes if _unsettled(aim, box)])
+    return agreement.meetings(one, answers, ports, [box for box in boxes if _unsettled(aim, box)])
 
 
 def _unsettled(aim: Aim, box: str) -> bool:

@@ -91,9 +91,9 @@ def _devices(box: str, fabric: Fabric, there: Told) -> list[str]:
     return found
 
 
-def meetings(group: Group, told: Mapping[str, Told], spare: int, unsettled: Iterable[str] = ()) -> list[str]:
-    """Given a group, what `fabric.meet` told of each box and the port that stands for the kernel's own, return a line
-    for each way that was not gone.
+def meetings(group: Group, told: Mapping[str, Told], ports: Sequence[int], unsettled: Iterable[str] = ()) -> list[str]:
+    """Given a group, what `fabric.meet` told of each box and the ports that were tried (the ranks' own, and one that
+    stands for all of the kernel's), return a line for each way that was not gone.
 
     `unsettled` are boxes whose rules are to become others before ranks start: silence of theirs proves nothing.
     """
@@ -101,12 +101,12 @@ def meetings(group: Group, told: Mapping[str, Told], spare: int, unsettled: Iter
     for box, answer in told.items():
         for other in (name for name in group.boxes if name != box and name in told):
             address, held = group.fabric[other].address, told[other].get("held") or {}
-            ports = [port for port in (group.master_port, spare) if str(port) not in held]
-            shut = {port: why for port in ports if (why := reached(answer, address, port))}
+            free = [port for port in ports if str(port) not in held]
+            shut = {port: why for port in free if (why := reached(answer, address, port))}
             told_of = {port: why for port, why in shut.items() if not (why == NO_ANSWER and other in unsettled)}
             if told_of:
                 found.append(_closed(group, box, other, told_of))
-            if ports and not shut:
+            if free and not shut:
                 found += _stranger(group, box, other, told[other])
     return found
 

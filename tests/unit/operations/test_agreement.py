@@ -58,6 +58,15 @@ def test_a_box_that_is_cut_off_is_told_with_the_port(split: Situation) -> None:
     assert line.startswith("spark-a: does not reach spark-b at 198.51.100.2 on the fabric, port 29600, where the ranks")
 
 
+def test_the_port_of_ranks_that_run_is_left_alone(split: Situation, monkeypatch: pytest.MonkeyPatch) -> None:
+    split.box("spark-b").held["29600"] = {"pid": 7, "command": "VLLM::Worker_TP0"}
+    calls = split.box("spark-a").calls
+    sent: list[tuple[str, dict[str, Any]]] = []
+    monkeypatch.setattr(calls, "fabric_meet", _kept(sent, "fabric.meet", calls.fabric_meet))
+    assert ask(split) == []
+    assert [params["ports"] for _, params in sent] == [[60999]]
+
+
 def test_force_says_so_and_refuses_nothing(split: Situation) -> None:
     split.box("spark-a").cut_off = True
     assert ask(split, force=True) == []
