@@ -24,7 +24,7 @@ def unfinished(seen: Mapping[str, Seen]) -> OperationSeen | None:
     if not any(record.state == "done" for record in last):
         return last[0] if last else None
     missed = any(record.state != "done" for record in records if record.epoch < last[0].epoch)
-    return last[0] if last[0].verb == ABORT and missed else None
+    return last[0] if last[0].verb in (ABORT, SWITCH_BACK) and missed else None
 
 
 def kept(seen: Mapping[str, Seen], left: OperationSeen) -> str | None:
