@@ -8,6 +8,7 @@ import time
 import pytest
 
 from tests.lab import faults
+from tests.lab.box import Box
 from tests.lab.boxes import Lab
 from tests.lab.deployment import deployed, in_both, status, until
 from tests.lab.floor import Floor
@@ -41,8 +42,12 @@ def whole(floor: Floor) -> None:
 
 def load(floor: Floor, *options: str) -> Running:
     url = f"http://{shared(floor.lab)}:{PORT}"
-    words = ["--clients", "16", "--tokens", "40", "--timeout", "15", *options]
+    words = ["--clients", "16", "--tokens", "40", "--timeout", "8", *options]
     return Running(url, "flagship", *words, enter=floor.lab.client.enter())
+
+
+def _up(box: Box) -> bool:
+    return box.run(["systemctl", "is-active", "--quiet", UNIT], check=False).returncode == 0
 
 
 def test_one_box_holds_it_and_everybody_is_told(floor: Floor) -> None:
@@ -51,7 +56,6 @@ def test_one_box_holds_it_and_everybody_is_told(floor: Floor) -> None:
     found = status(floor)
     assert found["address"] == {"address": shared(lab), "holders": [holder]}
     assert not [line for line in found["warnings"] if shared(lab) in line]
-    assert f"{shared(lab)} is held by {holder}" in floor("status").stdout
     assert f"ok  {shared(lab)} (held by {holder}): streamed chat" in floor("verify").stdout
     # what somebody changed there is put right, keepalived reads it, and nothing moves
     lab.boxes[holder].run(["sed", "-i", "s/^    priority .*/    priority 7/", "/etc/floor/keepalived/keepalived.conf"])
@@ -72,10 +76,14 @@ def test_a_proxy_box_that_loses_its_power(floor: Floor) -> None:
         cut = time.monotonic()
         box.power_cut()
         took = served(lab, cut, 2 * POWER)
-        time.sleep(3)
+        time.sleep(1)
         box.boot()
-        until("the other box is whole", lambda: in_both(lab), 60)
-        time.sleep(3)
+        until(
+            "it could take the address",
+            lambda: box.run(["systemctl", "is-active", UNIT], check=False).returncode == 0,
+            30,
+        )
+        time.sleep(2.5)  # longer than it would take
         after = one(lab)
         report = running.stop()
     late = [failure for failure in report.failures if failure["start"] > cut + 2 * POWER]
@@ -105,7 +113,7 @@ def test_nginx_does_not_answer_where_the_address_is(floor: Floor, how: str) -> N
             box.run(["systemctl", "start", "floor-proxy.service"])
         else:
             faults.thaw(box, nginx)
-        time.sleep(4)
+        time.sleep(3.5)  # two answers, and longer than it would take
         assert one(lab) != box.name, "an nginx that comes back takes nothing away"
     print(
         f"nginx {how}: served after {took:.2f} s (goal {NGINX:g}), moved {away:.2f} s later, both {watched.both:.2f} s"
@@ -148,7 +156,7 @@ def test_a_cable_that_is_pulled(floor: Floor) -> None:
         time.sleep(2)
         box.heal()
         healed = time.monotonic()
-        time.sleep(4)
+        time.sleep(2.5)
         assert one(lab) != box.name
     told = watched.last - healed if watched.last > healed else 0.0
     print(f"served {took:.2f} s after the cable was pulled, both until {told:.2f} s after that (goal {HEALED:g})")

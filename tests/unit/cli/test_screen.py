@@ -100,6 +100,16 @@ def test_in_a_pipe_every_row_and_every_warning_is_one_line() -> None:
     assert len(lines) == 1 + len(FOUND["boxes"]) + 1 + len(FOUND["backends"]) + len(FOUND["warnings"])
 
 
+@pytest.mark.parametrize(
+    ("holders", "told"), [([], "nobody"), (["spark-a"], "spark-a"), (["spark-a", "spark-b"], "spark-a and spark-b")]
+)
+def test_who_holds_the_shared_address_has_a_line(holders: list[str], told: str) -> None:
+    out = io.StringIO()
+    found = {**FOUND, "address": {"address": "192.0.2.10", "holders": holders}}
+    status_table(found, Console(file=out, width=160))
+    assert f"192.0.2.10 is held by {told}" in out.getvalue().splitlines()
+
+
 def test_progress_makes_room(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("shutil.get_terminal_size", lambda: type("Size", (), {"columns": 20}))
