@@ -83,3 +83,12 @@ def drains(box: Box) -> dict[str, Any]:
     """Who is held out of the pools of a box, by whom."""
     text = box.run(["cat", "/var/lib/floor/drains.json"], check=False).stdout
     return {name: holders for name, holders in json.loads(text or "{}").items() if holders}
+
+
+def story(box: Box, since: float) -> str:
+    """What a box wrote down and its services said since a moment (unix seconds), for whoever has to find out."""
+    units = [
+        word for unit in ("floor-pool", "floor-agent", "floor-address", "floor-copy-flagship") for word in ("-u", unit)
+    ]
+    said = box.run(["journalctl", *units, f"--since=@{since:.0f}", "-o", "short-precise", "--no-pager"]).stdout
+    return f"--- {box.name}\n" + "\n".join(said.splitlines()[:120])

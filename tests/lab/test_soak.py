@@ -19,7 +19,7 @@ from tests.lab.shared import shared
 from tests.lab.sites import PORT, site
 from tests.lab.soak_faults import WHOLE, Soak
 from tests.lab.soak_losses import SHARED, unexplained
-from tests.lab.soak_site import drains, events, held, operation, programs, traces, whole
+from tests.lab.soak_site import drains, events, held, operation, programs, story, traces, whole
 from tests.load.running import Running
 
 CLIENTS = 4  # of each of the three addresses
@@ -60,6 +60,9 @@ def test_nothing_is_lost_and_nothing_stays_behind(floor: Floor) -> None:
         print(f"soak: through {name}: {report.good} of {report.sent} good, {report.statuses}")
     print(f"soak: {len(soak.done)} faults in {length:.0f} s")
     lost = unexplained(failures, soak.done)
+    if lost:
+        first = min(one["start"] for _, one, _ in lost) + time.time() - time.monotonic()
+        print("\n".join(story(box, first - 2) for box in boxes))
     assert not lost, "\n".join(f"{target}: {why}: {one}" for target, one, why in lost[:20])
     assert all(report.good > 0.5 * report.sent for report in reports.values())
     assert "nothing to do" in floor("deploy").stdout
