@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from floor.cli.options import DEFAULT, ConfigPath, Json, load, say, warn
+
+if TYPE_CHECKING:
+    from floor.config.load import Loaded
 
 
 def init(
@@ -67,10 +70,14 @@ def check(config: ConfigPath = DEFAULT, as_json: Json = False) -> None:
         say(json.dumps({"ok": True, "problems": [], "warnings": list(loaded.warnings)}, indent=1))
         return
     warn(loaded)
-    models = ", ".join(
-        f"{model} on {', '.join(copy.box for copy in loaded.config.copies(model))}" for model in loaded.config.models
-    )
-    say(f"{config}: ok ({models})")
+    say(f"{config}: ok ({', '.join(_places(loaded, model) for model in loaded.config.models)})")
+
+
+def _places(loaded: Loaded, model: str) -> str:
+    """Where a model is in each mode."""
+    copies = ", ".join(copy.box for copy in loaded.config.copies(model))
+    over = "+".join(part.box for part in loaded.config.parts(model))
+    return f"{model} {' or '.join([f'on {copies}'] * bool(copies) + [f'over {over}'] * bool(over))}"
 
 
 def schema() -> None:

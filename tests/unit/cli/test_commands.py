@@ -155,6 +155,14 @@ def test_logs_and_events(floor: Floor, deployed: Situation) -> None:
 
 def test_check(floor: Floor, situation: Situation) -> None:
     assert floor("check").out == "floor.yaml: ok (flagship on spark-a, spark-b)\n"
+    text = Path("floor.yaml").read_text()
+    for number, box in enumerate(("spark-a", "spark-b"), 1):
+        fabric = f", fabric: {{interface: eth1, address: 198.51.100.{number}}}}}"
+        text = text.replace(f"{box}: {{host: 192.0.2.1{number}}}", f"{box}: {{host: 192.0.2.1{number}{fabric}")
+    text = text.replace("    replicas:", "    split: {boxes: [spark-a, spark-b], tensor_parallel: 2}\n    replicas:")
+    Path("split.yaml").write_text(text)
+    told = "split.yaml: ok (flagship on spark-a, spark-b or over spark-a+spark-b)\n"
+    assert floor("check", "-c", "split.yaml").out == told
     assert json.loads(floor("check", "--json").out) == {"ok": True, "problems": [], "warnings": []}
     situation.edit("max_requests: 12", "max_requests: many")
     done = floor("check")
