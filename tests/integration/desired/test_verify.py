@@ -11,10 +11,12 @@ import pytest
 
 from floor.desired.state import BoxState
 from tests.unit.desired.example import make
+from tests.unit.desired.test_groups import NATIVE, split
 
 UNITS = "etc/systemd/system"
 PROGRAMS = (
     "opt/floor/current/bin/python",
+    "opt/vllm/bin/vllm",
     "usr/bin/docker",
     "usr/bin/find",
     "usr/bin/grep",
@@ -55,6 +57,14 @@ def _write(root: Path, state: BoxState) -> list[str]:
 def test_systemd_has_nothing_to_say(root: Path, box: str) -> None:
     names = _write(root, make()[box])
     assert len(names) >= 4
+    assert _verify(root, names) == ""
+
+
+@pytest.mark.parametrize("box", ["spark-a", "spark-b"])
+@pytest.mark.parametrize("runtime", ["", f", {NATIVE}"], ids=["docker", "native"])
+def test_nor_of_the_parts_of_a_group(root: Path, box: str, runtime: str) -> None:
+    names = _write(root, split(f"tensor_parallel: 2{runtime}")[box])
+    assert {"floor-group-flagship.service", "floor-group.service"} <= set(names)
     assert _verify(root, names) == ""
 
 
