@@ -11,7 +11,7 @@ import pytest
 
 from floor.box import lease
 from floor.operations import deploy as operation
-from floor.plan import deploy, lanes, services, serving
+from floor.plan import deploy, lanes, services, serving, switch
 from floor.plan.pools import Between
 from floor.plan.steps import Plan
 from tests.model import commands, faults
@@ -70,6 +70,14 @@ def _recorded_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operation, "plan_deploy", plan)
 
 
+def _both_modes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(switch, "plan_leaving", lambda *_given: [])
+
+
+def _the_mode_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(switch, "plan_mode", lambda *_given: [])
+
+
 def _anybody_may_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease, "held", lambda record, *_given: dict(record))
 
@@ -88,6 +96,8 @@ PLANNERS: dict[str, tuple[Put, Story]] = {
     "the next one goes before this one is in": (_without("pool.wait", "let_in"), STORIES["rolling change"]),
     "pools without the old backends": (_pools_know_only_what_is_wanted, STORIES["other port"]),
     "the last copy is taken": (_nobody_minds_the_last_copy, ONE),
+    "both modes at once": (_both_modes_at_once, STORIES["to split"]),
+    "the mode stays": (_the_mode_stays, STORIES["to split"]),
     "done before it is": (_recorded_alone, STORIES["rolling change"]),
 }
 LEASES: dict[str, Put] = {"anybody may call": _anybody_may_call, "a lease never lapses": _a_lease_never_lapses}

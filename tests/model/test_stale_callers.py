@@ -21,6 +21,8 @@ LEASED = [
     "restart",
     "reboot",
     "abort",
+    "to split",
+    "to replicas",
     "remove",
 ]
 
@@ -38,7 +40,9 @@ def test_the_same_command_is_given_meanwhile(situation: Situation, story: str) -
     _overtaken(situation, STORIES[story], STORIES[story].command, _as_it_is)
 
 
-@pytest.mark.parametrize("story", [name for name in LEASED if name not in ("abort", "remove")])
+@pytest.mark.parametrize(
+    "story", [name for name in LEASED if name not in ("abort", "remove", "to split", "to replicas")]
+)
 def test_another_file_is_deployed_meanwhile(situation: Situation, story: str) -> None:
     _overtaken(situation, STORIES[story], commands.deploy, _edited)
 
