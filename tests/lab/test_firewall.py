@@ -140,7 +140,7 @@ def test_a_switch_that_could_not_work_is_refused_with_the_port_and_nothing_stops
     """First a program has the port where ranks meet, then somebody's rules close it on the fabric."""
     before, boxa = invocations(floor.lab), floor.lab.boxes["boxa"]
     told = floor("switch", "split", code=1).stderr
-    assert f"boxa: port {MASTER}, where the ranks of flagship meet, is held by python3 -m http.server {MASTER}" in told
+    assert f"boxa: port {MASTER}, where the ranks of flagship meet, is held by /usr/bin/python3 -m http.server" in told
     boxa.run(["systemctl", "stop", f"listen-{MASTER}"])
     boxa.run(["nft", "insert", "rule", "inet", "guests", "later", "tcp", "dport", str(MASTER), "drop"])
     told = floor("switch", "split", code=1).stderr
