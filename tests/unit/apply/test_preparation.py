@@ -120,3 +120,10 @@ def test_a_users_own_rule_does_not_come_after_floors() -> None:
 def test_an_action_is_json() -> None:
     action = preparation.Action("user", "make it", {"groups": ["video"]})
     assert action.as_json() == {"do": "user", "text": "make it", "params": {"groups": ["video"]}}
+
+
+def test_who_shares_an_address_needs_keepalived() -> None:
+    assert prepare("a", READY, RELEASE, shares=True).actions[0].text == "install keepalived with apt-get"
+    there = {**READY, "programs": {**READY["programs"], "keepalived": True}}
+    assert prepare("a", there, RELEASE, shares=True).actions == ()
+    assert prepare("a", READY, RELEASE).actions == ()
