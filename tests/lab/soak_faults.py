@@ -56,7 +56,7 @@ def kill_engine(soak: Soak, box: Box) -> None:
 
 
 def hang_engine(soak: Soak, box: Box) -> None:
-    """For less than a copy may be without progress: nobody may be lost by it."""
+    """For less than a copy may be without progress: what it had begun to answer goes on."""
     pid = box.pid(UNIT)
     faults.freeze(box, pid)
     soak.pause(3, 8)
@@ -176,6 +176,7 @@ DEEDS: dict[str, tuple[Deed, int]] = {
 }
 KINDS = {
     "kill the engine": "engine",
+    "hang the engine": "hung",
     "kill nginx": "nginx",
     "kill keepalived": "nginx",
     "partition": "cut",

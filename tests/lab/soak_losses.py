@@ -16,8 +16,9 @@ SHARED = "shared"
 class Fault:
     """What was done to `box` from `began` until everything was whole again. `held`: it had the shared address.
 
-    Kinds: engine (its processes killed), nginx (killed), cut (the box was out of reach or without power), harmless
-    (what must lose nothing at all).
+    Kinds: engine (its processes killed), nginx (killed), cut (the box was out of reach or without power), hung (the
+    engine stood still for seconds: its timer for idle connections then runs out on one that has a request waiting, and
+    uvicorn closes it), harmless (what must lose nothing at all).
     """
 
     kind: str
@@ -34,6 +35,8 @@ class Fault:
         through = target == self.box or (target == SHARED and self.held)
         if self.kind == "engine":
             return open_then
+        if self.kind == "hung":
+            return self.began - EDGE <= start <= self.began + FOUND and end <= self.ended + EDGE
         if self.kind == "nginx":
             return through and start <= self.began + MOVED and end >= self.began - EDGE
         if self.kind == "cut":

@@ -45,6 +45,9 @@ def load(lab: Lab, address: str) -> Running:
         ("engine", False, "boxb", 9, 11, True),  # it was in flight
         ("engine", False, "boxa", 11, 12, False),  # sent after it: to be passed on
         ("engine", False, "boxa", 8, 9, False),
+        ("hung", False, "boxb", 11, 17, True),  # it waited on it
+        ("hung", False, "boxb", 9, 17, False),  # it was being answered before, and after
+        ("hung", False, "boxb", 20, 21, False),
         ("nginx", False, "boxa", 12, 13, True),
         ("nginx", False, "boxb", 9, 11, False),
         ("nginx", False, SHARED, 9, 11, False),
