@@ -133,7 +133,7 @@ def full(box: Box) -> Iterator[None]:
     try:
         yield
     finally:
-        box.run(["sh", "-c", "umount /var/lib/floor; mount -o remount,size=100% /run"])
+        box.run(["sh", "-c", "umount -l /var/lib/floor; mount -o remount,size=50% /run"])
 
 
 # A small file system with the same files on top of the real one, and /run with what it has and no more.
