@@ -16,11 +16,12 @@ from tests.lab.machine import LabError
 from tests.lab.shared import UNIT as ADDRESS
 from tests.lab.shared import one
 
-SERVICES = ("floor-proxy.service", "floor-pool.service", "floor-agent.service", ADDRESS, UNIT)
+SERVICES = ("floor-proxy.service", "floor-pool.service", "floor-agent.service", "floor-guard.service", ADDRESS, UNIT)
 # What else runs on a box comes and goes: those that belong to floor are counted, by what they run.
 PROGRAMS = {
     "engine": r"-m floor\.sim",
     "pool": r"-m floor\.pool",
+    "guard": r"-m floor\.guard",
     "status port": r"-m floor\.agent\.status",
     "agent": r"-m floor\.agent(\.\w+)?( (?!\.)|$)(?!.*status)",
     "nginx": r"nginx: master",
