@@ -42,8 +42,9 @@ class Round:
     act: Callable[..., str] = act
     send: Callable[..., None] = send.send
 
-    def run(self, *, dry_run: bool) -> dict[str, Decision]:
-        """Carry out one round and return the decisions by backend. With `dry_run` nothing is done, kept or told.
+    def run(self, *, dry_run: bool, seek: bool = False) -> dict[str, Decision]:
+        """Carry out one round and return the decisions by backend. With `dry_run` nothing is done, kept or told; with
+        `seek` foreign units are looked for although it is not time yet.
 
         Raise FloorError if the box cannot be looked at. Two rounds never run at once: the later one waits.
         """
@@ -62,7 +63,7 @@ class Round:
                 if not dry_run:
                     self._say(copy, decision, before.decisions.get(copy.backend))
             if not dry_run:
-                others, sought = self._foreign(before)
+                others, sought = self._foreign(before, seek=seek)
                 told = self._tell(before.told, decisions, others)
                 last = {backend: shown(decision, self.wall()) for backend, decision in decisions.items()}
                 state.write(state.State(memories, told, last, others, sought), root, boot, self.wall())
@@ -91,10 +92,10 @@ class Round:
         data = {"backend": copy.backend, "action": str(decision.action), "reason": decision.reason}
         self._event(text, {**data, "evidence": decision.evidence})
 
-    def _foreign(self, before: state.State) -> tuple[tuple[str, ...], float]:
+    def _foreign(self, before: state.State, *, seek: bool) -> tuple[tuple[str, ...], float]:
         """Who else has something against our units: looked for now and then, and said when it is new."""
         now = self.world.clock()
-        if before.sought is not None and now - before.sought < SOUGHT_EVERY:
+        if not seek and before.sought is not None and now - before.sought < SOUGHT_EVERY:
             return before.foreign, before.sought
         found = tuple(self._seek()) if self.settings.copies else ()
         for text in found:
@@ -135,7 +136,7 @@ class Round:
             *matters.of_holds(kept),
             *foreign.matters(others),
             *matters.of_operation(Operation(root).read()),
-            *matters.of_pools(document(paths.POOL_STATE, root)),
+            *matters.of_pools(document(paths.POOL_STATE, root), self.wall()),
         ]
 
     def _event(self, text: str, data: Mapping[str, Any]) -> None:

@@ -85,8 +85,7 @@ class Waiting:
 
     def _mark(self, *, going: bool) -> None:
         own = self._own
-        among = tuple(other.box for other in self._group.others)
-        mark = Mark(own.start, going, own.generation, own.left, time.monotonic(), among=among)
+        mark = Mark(own.start, going, own.generation, own.left, time.monotonic())
         parts.put(self._group.model, mark, self._root)
 
     def _say(self, words: str) -> None:

@@ -73,6 +73,7 @@ FETCH_UNIT = "floor-fetch-"  # how the units of a fetch begin: they come and go 
 FETCH_SPOOL = LIB / "fetch"  # images on their way from box to box
 GUARD_SETTINGS = ETC / "guard.json"
 GUARD_STATE = RUN / "guard" / "state.json"
+GUARD_STARTS = RUN / "guard/starts"  # touched when a copy is about to start, so that the guard looks at once
 GUARD_HISTORY = LIB / "guard-history.json"
 HOLDS = LIB / "holds.json"
 WATCHDOG_SETTINGS = ETC / "watchdog.json"

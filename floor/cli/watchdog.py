@@ -36,6 +36,8 @@ def watchdog(
             for backend, one in answer.get("decisions", {}).items():
                 done = "" if one["action"] == "none" else f"{one['action']}: "
                 say(f"{'! ' if one['alarm'] else ''}{backend}: {done}{one['reason']}: {one['evidence']}")
+            for line in answer.get("foreign", ()):
+                say(f"! {box}: {line}")
     if any("error" in answer for answer in found.values()):
         raise typer.Exit(FAILED)
     acts = [one for answer in found.values() for one in answer["decisions"].values() if one["action"] != "none"]

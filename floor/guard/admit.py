@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from floor.box import gpu, holds, memory, paths
+from floor.box.locked import locked
 from floor.errors import FloorError
 
-from . import settings
+from . import promises, settings
 from .fit import refusal
 
 WAIT = 60.0  # seconds; what people found an engine's memory to need after it was killed
@@ -51,19 +52,28 @@ def room(
     wanted = settings.load(place)
     shared, ends = cards().shared, clock() + WAIT
     while True:
-        why = refusal(wanted, unit, memory.read(root), _held(root), shared=shared)
-        if not why or wanted.mode != "protect" or clock() >= ends:
-            return why if wanted.mode == "protect" else ""
+        # Two that start at once, as at a boot, are not both promised the same memory.
+        with locked(paths.under(root, paths.GUARD_STARTS)):
+            why = refusal(wanted, unit, memory.read(root), _held(root, clock()), shared=shared)
+            if not why or wanted.mode != "protect":
+                promises.put(unit, root, clock())
+                return ""
+        if clock() >= ends:
+            return why
         sleep(EVERY)
 
 
-def _held(root: Path) -> dict[str, int | None]:
-    """What each engine holds, as the guard tells; nothing where it does not run."""
+def _held(root: Path, now: float) -> dict[str, int | None]:
+    """What each engine holds, as the guard tells: one that starts and of which nobody tells, and one that was let go a
+    moment ago, nothing yet. Without a guard nothing is known."""
+    held: dict[str, int | None] = dict.fromkeys(promises.read(root, now), 0)
     try:
         found: dict[str, Any] = json.loads(paths.under(root, paths.GUARD_STATE).read_text())
-        return {str(one["unit"]): one["memory"] for one in found["engines"]}
+        for one in found["engines"]:
+            held[str(one["unit"])] = 0 if one["starting"] and one["memory"] is None else one["memory"]
     except (OSError, ValueError, KeyError, TypeError):
-        return {}
+        pass  # without a guard nobody tells
+    return held
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -33,11 +33,12 @@ class Action(StrEnum):
 
 @dataclass(frozen=True)
 class Decision:
-    """`unit` is the engine to kill, `text` says why, with its figures."""
+    """`unit` is the engine to kill, `text` says why, with its figures. `nobody`: one had to go and none is known."""
 
     action: Action = Action.NONE
     unit: str = ""
     text: str = ""
+    nobody: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,8 @@ def decide(watch: Watch, sample: Sample, settings: Settings) -> tuple[Watch, Dec
         if victim is not None:
             return replace(watch, killed=sample.at, readings=()), Decision(Action.KILL, victim.unit, why)
         why += "; no engine of floor runs here"
-    return _warn(watch, sample, settings, why)
+    watch, decision = _warn(watch, sample, settings, why)
+    return watch, replace(decision, nobody=bool(why))
 
 
 def still(decision: Decision, watch: Watch, sample: Sample, settings: Settings) -> bool:

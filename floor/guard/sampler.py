@@ -12,6 +12,7 @@ from floor.box.command import Run, run
 from floor.box.units import UnitFacts
 from floor.errors import FloorError
 
+from . import promises
 from .sample import Engine, Sample
 from .settings import Copy, Settings
 
@@ -35,17 +36,20 @@ class Sampler:
     cards: gpu.Cards = field(default_factory=gpu.Cards)
     _engines: tuple[Engine, ...] = ()
     _looked: float = float("-inf")
+    _begun: float = 0.0
 
     def now(self) -> Sample:
         """Return the box's memory now; the engines are those of the last look, which is made anew when it is old."""
         every = EVERY_STARTING if any(one.starting for one in self._engines) else EVERY
-        if self.clock() - self._looked >= every:
+        begun = promises.changed(self.root)
+        if self.clock() - self._looked >= every or begun != self._begun:
+            self._begun = begun
             self._look()
         seen = memory.read(self.root)
         return Sample(self.clock(), seen.total, seen.available, pressure.read(self.root), self._engines)
 
     def forget(self) -> None:
-        """Look at the engines anew with the next sample: one of them was ended."""
+        """Look at the engines anew with the next sample: one of them was ended, or none is known and one must go."""
         self._looked = float("-inf")
 
     def others(self, sample: Sample) -> int | None:

@@ -24,6 +24,7 @@ STATE_EVERY = 5.0  # seconds between two reports
 READ_EVERY = 30.0  # seconds between two readings of what others take
 KEEP_EVERY = 600.0  # seconds between two times that the history is written: a reading lost is no loss
 RUNS_AGAIN = 30.0  # seconds after which an engine that has processes is not the one that was ended
+SEEK_EVERY = 1.0  # seconds between two looks for an engine to end, where none is known and one must go
 LOG_EVERY = 2.0  # seconds between two looks at the log of an engine that starts
 
 
@@ -68,6 +69,10 @@ class Service:
         sample = self.sampler.now()
         before = self.watch
         self.watch, decision = decide(before, sample, self.settings)
+        if decision.nobody and self._time("nobody", SEEK_EVERY):
+            self.sampler.forget()
+            sample = self.sampler.now()
+            self.watch, decision = decide(before, sample, self.settings)
         if decision.action is Action.KILL:
             if not still(decision, before, self.sampler.now(), self.settings):
                 self.watch = before

@@ -9,6 +9,7 @@ from .decide import Matter
 
 LOST = 120.0  # seconds that a copy is out for a fault before anybody is told: most come back by themselves
 STOPPED = 300.0  # seconds; at a boot a unit is down until its turn comes, and who stops one may start it soon
+SILENT = 60.0  # seconds; a pool reports every two
 ABANDONED = 60.0  # seconds; whoever lost the connection may run the command again
 
 
@@ -23,8 +24,13 @@ def of_operation(record: Mapping[str, Any] | None) -> list[Matter]:
     return [Matter(f"operation {record['epoch']}", text, ABANDONED)]
 
 
-def of_pools(report: Mapping[str, Any] | None) -> list[Matter]:
-    """Given the report of the box's pool (None: no proxy), return which models are short of copies, and who is lost."""
+def of_pools(report: Mapping[str, Any] | None, unix: float) -> list[Matter]:
+    """Given the report of the box's pool (None: no proxy) and unix seconds, return which models are short of copies,
+    and who is lost; of an old report only that it is old."""
+    silent = unix - float((report or {}).get("at", unix))
+    if silent > SILENT:
+        text = f"floor-pool has not reported for {silent:.0f} s: nobody takes a copy out that fails"
+        return [Matter("pool silent", f"{text}; see `systemctl status floor-pool`")]
     found = []
     for model, pool in ((report or {}).get("pools") or {}).items():
         members, backends = pool.get("members") or [], pool.get("backends") or {}

@@ -11,10 +11,10 @@ from typing import Any
 
 from floor.config import edit
 from floor.config.load import Loaded, examine
+from floor.config.model import Config, ResolvedCopy
 from floor.config.problem import KeyPath
-from floor.desired.copies import unit_name
+from floor.desired.watch import engines
 from floor.errors import BoxError, FloorError, RefusedError, UsageError
-from floor.guard.advise import Advice
 from floor.operations.deploy import deploy
 from floor.operations.guard_state import BoxAdvice, advice_for
 from floor.operations.outcome import Outcome
@@ -39,7 +39,7 @@ def advices(site: Site, boxes: Collection[str] = ()) -> list[BoxAdvice]:
         if "error" in found[box]:
             told.append(BoxAdvice(box, (), found[box]["error"]))
         else:
-            told.append(advice_for(site.loaded.config, box, found[box]["state"]))
+            told.append(advice_for(site.loaded.config, box, found[box]))
     return told
 
 
@@ -56,8 +56,7 @@ def apply(
         say(f"{one.box}: {one.why}")
         if no := [advice for advice in one.advice if not advice.fits]:
             raise RefusedError(f"{one.box}: {no[0].backend}: {no[0].text}; move it, or what else runs there")
-    advice = [one for box in found for one in box.advice]
-    loaded = edited(site.loaded, advice)
+    loaded = edited(site.loaded, found)
     difference = edit.diff(site.loaded.text, loaded.text, str(site.loaded.path))
     if not difference:
         return "", None
@@ -68,36 +67,56 @@ def apply(
     return difference, deploy(fresh, None, say, progress, dry_run=dry_run, force=force, roll_back=False)
 
 
-def edited(loaded: Loaded, advice: Sequence[Advice]) -> Loaded:
-    """Given a loaded floor.yaml and advice, return it with the advised shares in it, and explicit caches where it has
-    such. Raise ConfigError where that cannot be written or makes the file wrong."""
+def edited(loaded: Loaded, found: Sequence[BoxAdvice]) -> Loaded:
+    """Given a loaded floor.yaml and advice for boxes, return it with the advised shares in it, and explicit caches
+    where it has such. Raise ConfigError where that cannot be written or makes the file wrong."""
     text = loaded.text
-    for one in advice:
-        model, _, box = one.backend.rpartition("@")
-        copies = loaded.config.models[model].replicas
-        index = next(index for index, copy in enumerate(copies) if copy.box == box)
-        place: KeyPath = ("models", model, "replicas", index)
-        now = loaded.config.resolve(model, copies[index])
+    for box, one in [(each.box, one) for each in found for one in each.advice]:
+        now, place = _place(examine(text, str(loaded.path))[0], one.backend, box)
         if now.utilization != one.utilization:
-            text = edit.set_value(text, (*place, "utilization"), one.utilization, str(loaded.path))
+            text = _set(text, place, box, "utilization", one.utilization, loaded)
         if now.cache_memory is not None and one.cache and one.cache < now.cache_memory:
-            size = f"{one.cache // 2**20}MiB"
-            text = edit.set_value(text, (*place, "cache_memory"), size, str(loaded.path))
+            _, place = _place(examine(text, str(loaded.path))[0], one.backend, box)
+            text = _set(text, place, box, "cache_memory", f"{one.cache // 2**20}MiB", loaded)
     config, warnings = examine(text, str(loaded.path))
     return Loaded(config, text, loaded.path, warnings)
 
 
+def _place(config: Config, backend: str, box: str) -> tuple[ResolvedCopy, KeyPath]:
+    """An engine of a box as it is now, and where what differs on that box stands, or would stand, in floor.yaml."""
+    model = backend.rpartition("@")[0]
+    split, copies = config.models[model].split, config.models[model].replicas
+    if split is not None and any(part.backend == backend for part in config.parts(model)):
+        now = next(part for part in config.parts(model) if part.box == box)
+        known = [part.box for part in split.parts]
+        return now, ("models", model, "split", "parts", known.index(box) if box in known else len(known))
+    index = next(index for index, copy in enumerate(copies) if copy.box == box)
+    return config.resolve(model, copies[index]), ("models", model, "replicas", index)
+
+
+def _set(text: str, place: KeyPath, box: str, key: str, value: Any, loaded: Loaded) -> str:
+    """One option of an engine on a box. A part of a group about which nothing differed yet gets an entry of its own."""
+    models = examine(text, str(loaded.path))[0].models
+    split = models[str(place[1])].split
+    if place[2] == "split" and split is not None and place[4] == len(split.parts):
+        return edit.set_value(text, place, {"box": box, key: value}, str(loaded.path))
+    return edit.set_value(text, (*place, key), value, str(loaded.path))
+
+
 def release(site: Site, backend: str, say: Say) -> None:
-    """Given a backend that a guard keeps down, let it go; its box's watchdog, or a deployment, starts it.
+    """Given a backend that a guard keeps down, let it go; its box's watchdog, or a deployment, starts it. Of a group
+    every part is let go.
 
     Raise UsageError for what is no backend of ours, RefusedError where it is not kept down.
     """
-    model, _, box = backend.rpartition("@")
-    if model not in site.loaded.config.models or box not in site.boxes:
-        raise UsageError(f"{backend}: no backend that floor manages; write MODEL@BOX")
-    if not site.boxes[box].call("guard.release", {"unit": unit_name(model)})["released"]:
+    config = site.loaded.config
+    units = {box: one.unit for box in site.boxes for one in engines(config, box) if one.copy.backend == backend}
+    if not units:
+        raise UsageError(f"{backend}: no backend that floor manages; write MODEL@BOX, as `floor status` shows it")
+    gone = [site.boxes[box].call("guard.release", {"unit": unit})["released"] for box, unit in units.items()]
+    if not any(gone):
         raise RefusedError(f"{backend}: the guard does not keep it down; see `floor guard status`")
-    say(f"{backend} may start again: `floor deploy` starts it, or the watchdog where it failed")
+    say(f"{backend} may start again: its watchdog starts it, or `floor deploy`")
 
 
 def _write(path: Path, text: str) -> None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from floor.config.model import Config, ResolvedCopy
-from floor.desired.copies import unit_name
+from floor.desired.state import MODES
+from floor.desired.watch import Engine, engines
 from floor.engines.log import Start
 from floor.guard.advise import Advice, Room, Wish, advise
 from floor.guard.history import Others
@@ -26,16 +27,13 @@ class BoxAdvice:
     leaves: float | None = None  # GiB that stay free with the shares of now
 
 
-def advice_for(config: Config, box: str, state: Mapping[str, Any] | None) -> BoxAdvice:
-    """Given the config, a box and what its guard reported (None: nothing), return the advice for it."""
-    copies = [
-        copy
-        for model in config.models
-        for copy in config.copies(model)
-        if copy.box == box and copy.managed and card(copy)
-    ]
-    if not copies:
-        return BoxAdvice(box, (), "no copy here takes a share of the memory")
+def advice_for(config: Config, box: str, told: Mapping[str, Any]) -> BoxAdvice:
+    """Given the config, a box and what its agent's `guard.state` told, return the advice for the engines of its present
+    mode: copies, and its part of a group."""
+    mode, state = told.get("mode") or MODES[0], told["state"]
+    here = [one for one in engines(config, box) if mode in one.modes and card(one.copy)]
+    if not here:
+        return BoxAdvice(box, (), "no engine here takes a share of the memory")
     if state is None:
         return BoxAdvice(box, (), "its guard has not reported yet; is floor-guard.service running?")
     if state["shared"] is False:
@@ -46,8 +44,8 @@ def advice_for(config: Config, box: str, state: Mapping[str, Any] | None) -> Box
         return BoxAdvice(box, (), "its guard does not know yet what else runs here; it reads twice a minute")
     others = Others(**state["others"])
     room = Room(state["total"], config.boxes[box].keep_free, state["floor"], others)
-    found = advise(room, [wish(copy, state) for copy in copies])
-    shares = sum(copy.utilization or ENGINE_SHARE for copy in copies)
+    found = advise(room, [wish(one, state) for one in here])
+    shares = sum(one.copy.utilization or ENGINE_SHARE for one in here)
     left = (room.total - others.p95 - int(room.total * shares)) / GIB
     days = f"{others.days} day" + ("s" if others.days > 1 else "")
     why = (
@@ -66,9 +64,13 @@ def card(copy: ResolvedCopy) -> bool:
     return copy.engine == "vllm" and not bare and "VLLM_CPU_KVCACHE_SPACE" not in copy.env
 
 
-def wish(copy: ResolvedCopy, state: Mapping[str, Any]) -> Wish:
-    """Given a copy and its box's report, return what it should be given room for, from what its last start logged."""
-    logged = state["starts"].get(unit_name(copy.model))
+def wish(engine: Engine, state: Mapping[str, Any]) -> Wish:
+    """Given an engine and its box's report, return what it should be given room for, from what its last start logged.
+
+    A part of a group holds its own share of the weights and of each token's cache, and logs what is its own.
+    """
+    copy = engine.copy
+    logged = state["starts"].get(engine.unit)
     start = Start(**logged["start"]) if logged else Start()
     if logged is None or start.available is None or logged["utilization"] is None:
         return Wish(copy.backend, copy.utilization)

@@ -27,6 +27,7 @@ class Simulation:
     kv_tokens: int | None = None
     kv_gib: float = 24.0
     model_gib: float = 71.0
+    graphs_gib: float = 0.55
     answer_tokens: tuple[int, int] = (40, 160)
     reasoning_tokens: int = 0
     seed: int = 0

@@ -123,6 +123,7 @@ _READERS: dict[str, Reader] = {
     "kv_tokens": number("a whole number of tokens, 1 or more", 1, whole=True),
     "kv_gib": number("GiB, 0 or more", 0),
     "model_gib": number("GiB, 0 or more", 0),
+    "graphs_gib": number("GiB; vLLM has logged less than 0", -1000),
     "answer_tokens": _answer_tokens,
     "reasoning_tokens": number("a whole number of tokens", 0, whole=True),
     "seed": number("a whole number", 0, whole=True),

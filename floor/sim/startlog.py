@@ -16,8 +16,8 @@ def before(settings: Settings) -> Iterator[str]:
     yield _line("EngineCore", "core.py", 133, begin)
 
 
-def after(settings: Settings) -> Iterator[str]:
-    """What is logged once the weights are in and the cache is measured out."""
+def measured(settings: Settings) -> Iterator[str]:
+    """What is logged once the weights are in and the cache is measured out; graphs are captured after it."""
     tokens, longest = settings.kv_tokens, settings.max_model_len
     simulation = settings.simulation
     yield _line(
@@ -27,7 +27,7 @@ def after(settings: Settings) -> Iterator[str]:
         f"Model loading took {simulation.model_gib:.2f} GiB memory and {settings.load_time:.6f} seconds",
     )
     yield _line("Worker", "gpu_worker.py", 423, f"Available KV cache memory: {simulation.kv_gib:.2f} GiB")
-    device = "CPU" if any(fault.kind == "slow" for fault in simulation.fault) else "GPU"
+    device = _device(settings)
     yield _line(
         "EngineCore",
         "kv_cache_utils.py",
@@ -36,10 +36,20 @@ def after(settings: Settings) -> Iterator[str]:
         f"Maximum concurrency for {longest:,} tokens per request: {tokens / longest:.2f}x",
     )
     if device == "GPU":
-        yield _line("Worker", "gpu_model_runner.py", 5910, "Estimated CUDA graph memory: 0.55 GiB total")
+        estimate = f"Estimated CUDA graph memory: {simulation.graphs_gib:.2f} GiB total"
+        yield _line("Worker", "gpu_model_runner.py", 5910, estimate)
+
+
+def after(settings: Settings) -> Iterator[str]:
+    """What is logged right before it serves."""
+    if _device(settings) == "GPU":
         yield _line("Worker", "gpu_model_runner.py", 5987, "Graph capturing finished in 5 secs, took 0.55 GiB")
     host = settings.host or "0.0.0.0"  # noqa: S104  # what vLLM logs; nothing is bound here
     yield _line("APIServer", "entry.py", 140, f"Starting vLLM server on http://{host}:{settings.port}")
+
+
+def _device(settings: Settings) -> str:
+    return "CPU" if any(fault.kind == "slow" for fault in settings.simulation.fault) else "GPU"
 
 
 def _line(process: str, file: str, number: int, text: str) -> str:

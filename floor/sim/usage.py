@@ -34,6 +34,7 @@ JSON file that FLOOR_SIM_CONFIG names; a flag wins over the environment, that ov
   --sim-prefill-rate R     prompt tokens a second (4000)
   --sim-kv-tokens N        cache size in tokens (262144, or the context if that is more)
   --sim-kv-gib G, --sim-model-gib G     what the start log says (24, 71)
+  --sim-graphs-gib G       and estimates for CUDA graphs (0.55)
   --sim-answer-tokens A-B  length of an answer that ends by itself (40-160)
   --sim-reasoning-tokens N the first N tokens are reasoning, not content (0)
   --sim-seed N             the same request gets the same answer from every engine with this seed (0)

@@ -137,6 +137,7 @@ class SimulatedBox:
         self.holds: dict[str, dict[str, Any]] = {}
         self.alarms: list[str] = []  # of guard and watchdog
         self.watchdog: dict[str, dict[str, Any]] = {}
+        self.foreign_lines: list[str] = []  # what its watchdog knows of units of somebody else's
         self.announced: dict[str, Any] = {}  # what clients of this box are told of a switch
         self.noted: dict[str, Any] = {}  # how long starts and stops took here
         self.pools = Pools(self)

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from floor.box import drains, lease
+from floor.box import drains, lease, paths
 from floor.box.drains import Drain
 from floor.desired import firewall
 from floor.errors import BoxError, RefusedError
@@ -66,16 +66,18 @@ class Calls:
         return self._until(params, lambda: ((b := self._box.boot) != params["boot"], {"back": b != params["boot"]}))
 
     def guard_state(self, params: dict[str, Any]) -> Any:
-        return {"state": self._box.guard, "age": 1.0 if self._box.guard else None, "holds": dict(self._box.holds)}
+        age = 1.0 if self._box.guard else None
+        mode = (self._box.text(str(paths.MODE)) or "").strip() or None
+        return {"state": self._box.guard, "age": age, "mode": mode, "holds": dict(self._box.holds)}
 
     def guard_release(self, params: dict[str, Any]) -> Any:
         return {"released": self._box.holds.pop(params["unit"], None) is not None}
 
     def watchdog_last(self, params: dict[str, Any]) -> Any:
-        return {"at": 1.0, "decisions": self._box.watchdog}
+        return {"at": 1.0, "decisions": self._box.watchdog, "foreign": list(self._box.foreign_lines)}
 
     def watchdog_round(self, params: dict[str, Any]) -> Any:
-        return {"at": 1.0, "decisions": self._box.watchdog}
+        return {"at": 1.0, "decisions": self._box.watchdog, "foreign": list(self._box.foreign_lines)}
 
     def config_put(self, params: dict[str, Any]) -> Any:
         digest = hashlib.sha256(params["text"].encode()).hexdigest()

@@ -7,14 +7,16 @@ from typing import Any
 
 from floor.agent.call import Call
 from floor.box import events, holds, paths
-from floor.box.observe import document
+from floor.box.observe import document, text
 
 
 def state(call: Call) -> dict[str, Any]:
-    """{} → {state: its last report or null, age: seconds since then or null, holds: {unit: hold}}."""
+    """{} → {state: its last report or null, age: seconds since then or null, mode: of the box, or null, holds: {unit:
+    hold}}."""
     found = document(paths.GUARD_STATE, call.root)
     age = None if found is None else max(0.0, round(call.wall() - found["at"], 1))
-    return {"state": found, "age": age, "holds": {unit: asdict(one) for unit, one in holds.read(call.root).items()}}
+    kept = {unit: asdict(one) for unit, one in holds.read(call.root).items()}
+    return {"state": found, "age": age, "mode": (text(str(paths.MODE), call.root) or "").strip() or None, "holds": kept}
 
 
 def release(call: Call) -> dict[str, Any]:
@@ -22,6 +24,6 @@ def release(call: Call) -> dict[str, Any]:
     unit = call.params.text("unit")
     released = holds.drop(unit, call.root)
     if released:
-        text = f"{unit} was let go by somebody; it may start again"
-        events.append("guard", text, {"unit": unit}, at=call.wall(), root=call.root)
+        said = f"{unit} was let go by somebody; it may start again"
+        events.append("guard", said, {"unit": unit}, at=call.wall(), root=call.root)
     return {"released": released}

@@ -22,7 +22,7 @@ _ARGV = re.compile(r"argv\[\]=(.*?) ; ignore_errors=")
 _PLACES = re.compile(r"(?<![\w./-])(/[\w./+@-]+)")
 # what does something to engines; what only asks for their health does not
 _ACTS = re.compile(
-    r"\b(systemctl|service|docker|podman|kill|pkill|killall|tmux|screen|nohup|reboot|llama-server|floor\.sim)\b"
+    r"(?<![\w.-])(systemctl|service|docker|podman|kill|pkill|killall|tmux|screen|nohup|reboot|llama-server|floor\.sim)\b"
     r"|\b(vllm|ollama) serve\b|vllm\.entrypoints"
 )
 _COMMENT = re.compile(r"\s*(#|$)")

@@ -8,6 +8,10 @@ from typing import Any
 
 import pytest
 
+from floor.config import parse
+from floor.config.load import Loaded
+from floor.operations.guard import edited
+from floor.operations.guard_state import advice_for
 from tests.simulated.situation import Situation
 from tests.unit.cli.conftest import Floor
 
@@ -57,7 +61,7 @@ def test_status(floor: Floor, story: Situation) -> None:
             f"  ! {UNIT} is kept down, until `floor guard release`: 2.5 GiB were left",
         ],
     )
-    assert set(json.loads(floor("guard", "status", "--json").out)["spark-b"]) == {"state", "age", "holds"}
+    assert set(json.loads(floor("guard", "status", "--json").out)["spark-b"]) == {"state", "age", "mode", "holds"}
 
 
 def test_advise_says_what_the_story_came_to(floor: Floor, story: Situation) -> None:
@@ -139,6 +143,26 @@ def test_release(floor: Floor, story: Situation) -> None:
     assert floor("guard", "advise", "spark-z").code == 2
 
 
+def test_a_part_of_a_group_has_the_share_of_its_own_box(story: Situation) -> None:
+    """In the mode in which it runs; what differs on one box of it goes into `parts`, comments stay."""
+    text = story.text.replace("192.0.2.11}", "192.0.2.11, fabric: {interface: fab0, address: 198.51.100.1}}")
+    text = text.replace("keep_free: 9.5GiB}", "keep_free: 9.5GiB, fabric: {interface: fab0, address: 198.51.100.2}}")
+    split = "    split: {boxes: [spark-a, spark-b], tensor_parallel: 2, utilization: 0.78}  # both\n    replicas:"
+    text = text.replace("    replicas:", split)
+    loaded = Loaded(parse(text), text, Path("floor.yaml"), ())
+    told = {"state": report(), "mode": "split"}
+    found = advice_for(loaded.config, "spark-b", told)
+    assert [(one.backend, one.utilization) for one in found.advice] == [("flagship@spark-a+spark-b", 0.74)]
+    after = edited(loaded, [found])
+    assert "utilization: 0.78, parts: [{box: spark-b, utilization: 0.74}]}  # both\n" in after.text
+    assert [part.utilization for part in after.config.parts("flagship")] == [0.78, 0.74]
+    told["state"] = report(others=30)
+    again = edited(after, [advice_for(after.config, "spark-b", told)])
+    assert "parts: [{box: spark-b, utilization: 0.67}]" in again.text
+    copies = advice_for(loaded.config, "spark-b", {**told, "mode": "replicas"})
+    assert [one.backend for one in copies.advice] == ["flagship@spark-b"]
+
+
 def test_what_the_watchdogs_found(floor: Floor, story: Situation) -> None:
     one = {"action": "none", "reason": "ok", "evidence": "generates", "alarm": False, "at": 1.0}
     lost = {"action": "restart", "reason": "stands still", "evidence": "for 300 s", "alarm": False, "at": 1.0}
@@ -150,6 +174,9 @@ def test_what_the_watchdogs_found(floor: Floor, story: Situation) -> None:
         "! small@spark-a: held: 2.5 GiB were left",
         "spark-b: its watchdog has found nothing yet",
     ]
+    story.box("spark-b").foreign_lines = ["heal.timer (somebody else's) may start or stop engines: …"]
+    assert floor("watchdog").lines[-1] == "! spark-b: heal.timer (somebody else's) may start or stop engines: …"
+    story.box("spark-b").foreign_lines = []
     assert floor("watchdog", "--once", "--dry-run").code == 0
     story.box("spark-b").watchdog = {"flagship@spark-b": lost}
     done = floor("watchdog", "--once", "--dry-run")

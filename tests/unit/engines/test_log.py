@@ -32,5 +32,5 @@ def test_nothing_said_is_nothing_known() -> None:
 def test_the_simulated_engine_says_it_the_same_way() -> None:
     words = ["serve", "/models/x", "--max-model-len", "8192", "--sim-kv-tokens", "65536", "--sim-kv-gib", "24.5"]
     settings = simulated(words, {})
-    told = parse([*startlog.before(settings), *startlog.after(settings)])
+    told = parse([*startlog.before(settings), *startlog.measured(settings), *startlog.after(settings)])
     assert (told.tokens, told.context, told.concurrency, told.available) == (65536, 8192, 8.0, 24.5)

@@ -11,7 +11,7 @@ import pytest
 
 from floor.box import gpu, holds
 from floor.box.memory import Memory
-from floor.guard import admit
+from floor.guard import admit, promises
 from floor.guard.fit import refusal
 from floor.guard.settings import GIB, Copy, Settings
 
@@ -135,3 +135,30 @@ def test_what_is_broken_keeps_no_engine_down(tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "var/lib/floor/holds.json").write_text("{")
     assert admit.main([UNIT, "--held", "--root", str(tmp_path)]) == 0
     assert "holds.json: is no list of holds" in capsys.readouterr().err
+
+
+def test_two_that_start_at_once_are_not_promised_the_same_memory(tmp_path: Path) -> None:
+    """As at a boot: neither has taken anything yet, and the guard has not looked."""
+    box(tmp_path, 105)
+    clock = Clock()
+    assert room(tmp_path, clock) == ""
+    assert promises.read(tmp_path, clock.at) == [UNIT]
+    settings = tmp_path / "etc/floor/guard.json"
+    found = json.loads(settings.read_text())
+    found["copies"].append({**found["copies"][0], "backend": "small@a", "unit": OTHER, "utilization": 0.1})
+    settings.write_text(json.dumps(found))
+    wait, clock.at = admit.WAIT, 1.0
+    said = admit.room(OTHER, tmp_path, clock, lambda _: setattr(clock, "at", wait + 1.0), lambda: gpu.Cards({}, True))
+    assert said == ""  # after a while nobody is believed to be on the way who cannot be seen
+
+
+def test_one_that_starts_and_has_taken_nothing_yet_has_its_share_promised(tmp_path: Path) -> None:
+    box(tmp_path, 105)
+    report = tmp_path / "run/floor/guard/state.json"
+    report.parent.mkdir(parents=True)
+    report.write_text(json.dumps({"engines": [{"unit": OTHER, "starting": True, "memory": None}]}))
+    settings = tmp_path / "etc/floor/guard.json"
+    found = json.loads(settings.read_text())
+    found["copies"].append({**found["copies"][0], "backend": "small@a", "unit": OTHER, "utilization": 0.1})
+    settings.write_text(json.dumps(found))
+    assert "12.2 of them promised to engines that start" in room(tmp_path, Clock())

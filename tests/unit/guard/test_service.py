@@ -12,6 +12,7 @@ import pytest
 
 from floor.box import events, gpu, holds
 from floor.box.command import Result
+from floor.guard import promises
 from floor.guard.lift import CALM
 from floor.guard.sampler import Sampler
 from floor.guard.service import Service
@@ -181,6 +182,28 @@ def test_a_box_that_is_a_container_has_what_its_group_leaves(box: Box) -> None:
     (group / "memory.current").write_text(f"{63 * GIB}\n")
     box.step(100)
     assert box.events() == ["took flagship@spark-a down: 1.0 GiB are left of 64.0, the floor is 1.6"]
+
+
+def test_a_copy_that_starts_is_looked_at_at_once(box: Box) -> None:
+    """Not at the next turn, which may be fifteen seconds away: memory goes within four."""
+    group = box.root / "sys/fs/cgroup/system.slice" / UNIT / "cgroup.procs"
+    group.write_text("")
+    box.step(110)
+    group.write_text("71\n")
+    box.active = "activating"
+    promises.put(UNIT, box.root, box.at)
+    box.step(60)
+    box.step(2.5, 0.1)
+    assert box.ended == [f"/system.slice/{UNIT}"]
+
+
+def test_where_one_must_go_and_none_is_known_it_looks_once_more(box: Box) -> None:
+    group = box.root / "sys/fs/cgroup/system.slice" / UNIT / "cgroup.procs"
+    group.write_text("")
+    box.step(110)
+    group.write_text("71\n")
+    box.step(2.5, 0.1)
+    assert box.ended == [f"/system.slice/{UNIT}"]
 
 
 def test_observing_only_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

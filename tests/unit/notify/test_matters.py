@@ -51,16 +51,23 @@ def backend(member: bool, drains: list[str] | None = None) -> dict[str, Any]:
 )
 def test_pools(members: list[str], backends: dict[str, Any], told: list[str]) -> None:
     report = {"pools": {"m": {"members": members, "backends": backends}}}
-    assert [matter.text for matter in matters.of_pools(report)] == told
+    assert [matter.text for matter in matters.of_pools(report, 1000.0)] == told
 
 
 def test_a_box_without_a_pool_has_nothing_to_say_of_it() -> None:
-    assert matters.of_pools(None) == []
+    assert matters.of_pools(None, 1000.0) == []
+
+
+def test_of_a_pool_that_does_not_report_only_that_is_told() -> None:
+    report = {"at": 900.0, "pools": {"m": {"members": [], "backends": {"m@a": backend(False)}}}}
+    (matter,) = matters.of_pools(report, 1000.0)
+    assert matter.text.startswith("floor-pool has not reported for 100 s: nobody takes a copy out that fails")
+    assert len(matters.of_pools(report, 950.0)) == 2
 
 
 def test_an_empty_pool_is_told_at_once_and_a_lost_copy_when_it_lasts() -> None:
     report = {"pools": {"m": {"members": [], "backends": {"m@a": backend(False)}}}}
-    assert [matter.after for matter in matters.of_pools(report)] == [0.0, matters.LOST]
+    assert [matter.after for matter in matters.of_pools(report, 1000.0)] == [0.0, matters.LOST]
 
 
 def test_what_somebody_stopped_is_told_when_it_stays_stopped() -> None:

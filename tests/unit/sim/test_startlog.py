@@ -17,7 +17,7 @@ SIZE = re.compile(
 
 def log(**simulation: object) -> str:
     settings = Settings(model="/models/x", max_model_len=262_144, simulation=Simulation(**simulation))  # type: ignore[arg-type]
-    return "\n".join([*startlog.before(settings), *startlog.after(settings)])
+    return "\n".join([*startlog.before(settings), *startlog.measured(settings), *startlog.after(settings)])
 
 
 def found(text: str) -> dict[str, str]:

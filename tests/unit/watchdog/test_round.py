@@ -91,13 +91,13 @@ class Machine:
         self.acts.append(str(action))
         return ""
 
-    def round(self, *, dry_run: bool = False, notify: Notify = TELL, every: float = 30.0) -> str:
+    def round(self, *, dry_run: bool = False, notify: Notify = TELL, every: float = 30.0, seek: bool = False) -> str:
         """One round later, return action and reason."""
         self.at += every
         settings = Settings(30.0, 3, paths.ENGINE_KEY, (COPY,), notify)
         world = World(self.root, lambda: self.at, self.program, self.show, self.ask, self.seek, lambda _port: ())
         one = Round(settings, world, self.said.append, lambda: self.at, self.act, self._send)
-        decision = one.run(dry_run=dry_run)[COPY.backend]
+        decision = one.run(dry_run=dry_run, seek=seek)[COPY.backend]
         return f"{decision.action}: {decision.reason}"
 
     def _send(self, _notify: Notify, _box: str, message: Message, _root: Path) -> None:
@@ -273,6 +273,13 @@ def test_a_foreign_watchdog_that_came_later_is_found_said_and_told_once(machine:
     text = f"heal.timer (somebody else's) may start or stop engines: /opt/heal.sh:3 says `{hit['line']}`"
     assert machine.events() == [text]
     assert [message.text for message in machine.sent] == [text]
+
+
+def test_a_round_that_a_person_asks_for_looks_for_foreign_units_at_once(machine: Machine) -> None:
+    machine.round()
+    machine.round(seek=True)
+    machine.round()
+    assert machine.sought == 2
 
 
 def test_settings_that_are_wrong_end_the_command(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:

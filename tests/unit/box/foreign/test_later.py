@@ -71,6 +71,7 @@ def test_a_watchdog_that_would_restart_a_unit_whose_start_stops_ours(root: Path)
         ("systemctl restart vllm", True),  # an engine of the kind of ours
         ("curl -sf localhost:8000/health || docker restart main", True),  # our port
         ("curl -sf localhost:8000/health || mail ann", False),  # only asks
+        ("watch-units floor-copy-flagship.service", False),  # `service` is no command there
         ("systemctl restart ollama", False),  # another kind
         ("systemctl restart nginx", False),
         ("systemctl stop floor-group-flagship", True),
