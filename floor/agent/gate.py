@@ -85,7 +85,8 @@ class Waiting:
 
     def _mark(self, *, going: bool) -> None:
         own = self._own
-        mark = Mark(own.start, going, own.generation, own.left, time.monotonic())
+        among = tuple(other.box for other in self._group.others)
+        mark = Mark(own.start, going, own.generation, own.left, time.monotonic(), among=among)
         parts.put(self._group.model, mark, self._root)
 
     def _say(self, words: str) -> None:

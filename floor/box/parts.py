@@ -37,7 +37,7 @@ class Mark:
     """What a gate has written, `at` which time of the monotonic clock: the start that it is of, whether it let that go,
     the generation that was joined (None: none yet), and what an earlier start left behind: process ids, or a container.
 
-    `spared`: it was ended for another part's sake.
+    `spared`: it was ended for another part's sake. `among`: the boxes of the other parts at that time.
     """
 
     start: str
@@ -46,6 +46,7 @@ class Mark:
     left: tuple[int | str, ...] = ()
     at: float = 0.0
     spared: bool = False
+    among: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Told:
 
 def put(model: str, mark: Mark, root: Path = paths.ROOT) -> None:
     """Write the mark of a model's part. Raise FloorError if it cannot be written."""
-    found = {**asdict(mark), "left": list(mark.left)}
+    found = {**asdict(mark), "left": list(mark.left), "among": list(mark.among)}
     files.write(paths.PARTS / f"{model}.json", f"{json.dumps(found)}\n", owner=mine(), root=root)
 
 
@@ -89,6 +90,7 @@ def get(model: str, root: Path = paths.ROOT) -> Mark | None:
             tuple(found["left"]),
             float(found["at"]),
             found["spared"] is True,
+            tuple(str(box) for box in found.get("among") or ()),
         )
     except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -42,6 +42,11 @@ class Others:
             found[other.box] = Look(told, away, mute)
         return found
 
+    def forget(self) -> None:
+        """Another start of the own part: how long others were silent before it says nothing."""
+        self._away.clear()
+        self._mute.clear()
+
     def close(self) -> None:
         """Ask no more."""
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -50,14 +55,16 @@ class Others:
         """What it tells; whether there is a way to it; whether it answered."""
         for key in keys:
             try:
-                told = parts.read(dict(json.loads(self._get(other.status_url, key))), self._group.model)
+                status = dict(json.loads(self._get(other.status_url, key)))
+                told = parts.read(status, self._group.model)
             except StrangerError:
                 continue
             except (ConnectionRefusedError, MuteError, FloorError, ValueError, TypeError):
                 break
             except OSError:
                 return None, False, False
-            return told, True, told is not None
+            # A box that tells of groups and not of this one holds no part of it any more: a deployment retires it.
+            return told, True, told is not None or isinstance(status.get("groups"), dict)
         return None, True, False
 
 

@@ -69,21 +69,25 @@ class Service:
     def _look(self, one: _Watched) -> None:
         """Look at one part, then at the others, and end it where it must begin anew."""
         try:
-            own = self._own(one.group)
+            unit = units.show([one.group.unit])[one.group.unit]
+            # After systemd: an older mark would take a start that is fine for one of which nobody knows anything.
+            mark = parts.get(one.group.model, self._root)
+            own = parts.told(one.group.part, unit, mark)
             if own.phase not in (parts.Phase.GOING, parts.Phase.RUNNING):
                 one.start = ""
                 return
             if one.start != own.start:
                 one.start, one.since = own.start, self._clock()
+                one.others.forget()
+            if words := settings.regrouped(one.group, mark):
+                self._say(one.group, words)
+                return
             looks = one.others.look(settings.keys(self._settings, self._root))
             if why := ends(own, self._clock() - one.since, looks):
                 self._end(one.group, own, why)
             self._say(one.group, "")
         except FloorError as error:
             self._say(one.group, str(error))
-
-    def _own(self, group: Group) -> parts.Told:
-        return parts.told(group.part, units.show([group.unit])[group.unit], parts.get(group.model, self._root))
 
     def _end(self, group: Group, own: parts.Told, why: str) -> None:
         text = f"{group.unit} is ended, to begin anew with the rest of its group: {why}"

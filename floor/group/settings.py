@@ -7,6 +7,7 @@ from pathlib import Path
 
 from floor.box import paths
 from floor.box.document import Document
+from floor.box.parts import Mark
 from floor.errors import FloorError
 
 
@@ -59,6 +60,17 @@ def _group(found: Document) -> Group:
         found.fail("part", "head or worker")
     container = found.text("container") if found.has("container") else None
     return Group(found.text("model"), found.text("part"), found.text("unit"), container, others)
+
+
+def regrouped(group: Group, mark: Mark | None) -> str:
+    """Given a group and the mark of its part here, return in words that it runs with other boxes than these; empty
+    where it does not. What those tell says nothing of it: a deployment drains and replaces it."""
+    now = [other.box for other in group.others]
+    if mark is None or not mark.among or set(mark.among) == set(now):
+        return ""
+    return (
+        f"runs with {', '.join(mark.among)}, {paths.GROUP_SETTINGS} names {', '.join(now)}: `floor deploy` replaces it"
+    )
 
 
 def keys(settings: Settings, root: Path) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from floor.operations.trials import trials
 from floor.plan import preflight
 from floor.plan.abandoned import ABORT, SWITCH, SWITCH_BACK, finishing, switched, unfinished
 from floor.plan.aim import Aim
+from floor.plan.modes import switching as in_other_mode
 from floor.plan.seen import OperationSeen, Seen
 from floor.plan.steps import Plan
 from floor.plan.switch import accepted, obstacles, plan_switch
@@ -53,11 +54,13 @@ def switch_back(site: Site, say: Say, progress: Say, *, dry_run: bool, force: bo
 
 def modes(site: Site) -> dict[str, Any]:
     """Look at every box. Return {"boxes": {name: mode, None where it has none}, "absent": {name: why}, "unfinished":
-    how a switch that was left is ended, None where none was}."""
+    how a switch that was left is ended, None where none was}. Raise BoxError where no box answers."""
     answers = site.each(site.boxes, lambda _box, transport: transport.call("observe", {}))
     told = {box: answer for box, answer in answers.items() if not isinstance(answer, BoxError)}
-    aim = site.observe(MODES[0], among=list(told), switch=True) if told else None
-    left = unfinished(aim.seen) if aim else None
+    if not told:
+        raise BoxError("no box answers:\n" + "\n".join(str(answer) for answer in answers.values()))
+    aim = site.observe(MODES[0], among=list(told), switch=True)
+    left = unfinished(aim.seen)
     return {
         "boxes": {box: answer.get("mode") for box, answer in told.items()},
         "absent": {box: str(answer) for box, answer in answers.items() if isinstance(answer, BoxError)},
@@ -77,9 +80,17 @@ def _towards(
     aim, plan = change.look()
     _refuse(site, aim)
     change.accepted = accepted(aim)
-    other = next(each for each in MODES if each != mode)
-    change.target = {"mode": mode, "from": other}
+    change.target = {"mode": mode, "from": _before(aim)}
     return carried_out(change, aim, meeting.told(aim, plan), carried, dry_run=dry_run)
+
+
+def _before(aim: Aim) -> str:
+    """The mode that an abort goes back to: the other one, unless every box was in this one before the switch."""
+    left = unfinished(aim.seen)
+    if left is not None and left.verb == SWITCH and left.target["mode"] == aim.mode:
+        return str(left.target["from"])
+    other = next(each for each in MODES if each != aim.mode)
+    return other if switched(left) or in_other_mode(aim) else aim.mode
 
 
 def switching(
@@ -104,8 +115,11 @@ def _refuse(site: Site, aim: Aim) -> None:
             f"floor {left.verb} of {left.who}, operation {left.epoch}, did not end: "
             f"`{finishing(left.verb, left.target)}` goes on with it; switch after that"
         )
+    current = {box for box, seen in aim.seen.items() if means_the_same(site, seen.config)}
+    missed = set(in_other_mode(aim)) if current - set(in_other_mode(aim)) else set()
     for box, seen in aim.seen.items():
-        if not means_the_same(site, seen.config):
+        # One that was away during a switch and a deployment after it comes along: `floor deploy` refuses two modes.
+        if box not in current | missed:
             what = "nothing was deployed there yet" if seen.config is None else "another floor.yaml was deployed there"
             raise RefusedError(f"{box}: {what}; run `floor deploy` first: a switch changes the mode and nothing else")
     if found := obstacles(aim):
@@ -113,7 +127,7 @@ def _refuse(site: Site, aim: Aim) -> None:
 
 
 def _refuse_without_split(site: Site) -> None:
-    if not site.loaded.config.splits:
+    if not site.loaded.config.splits and len({mode for mode in modes(site)["boxes"].values() if mode}) < 2:
         raise RefusedError(
             f"{site.loaded.path}: no model has `split`: there is nothing to switch; write which boxes share one"
         )

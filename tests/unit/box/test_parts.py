@@ -49,7 +49,7 @@ def test_what_is_left_is_told_while_it_waits_and_no_longer() -> None:
 
 
 def test_a_mark_is_read_as_it_was_put(root: Path) -> None:
-    mark = Mark("s2", True, "g1", (7, "container floor-group-flagship"), 12.5, spared=True)
+    mark = Mark("s2", True, "g1", (7, "container floor-group-flagship"), 12.5, spared=True, among=("b", "c"))
     parts.put("flagship", mark, root)
     assert parts.get("flagship", root) == mark
     assert parts.get("another", root) is None

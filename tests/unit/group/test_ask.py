@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from floor.box.parts import Phase, Told
+from floor.box.parts import Mark, Phase, Told
 from floor.box.status_ask import MuteError, StrangerError
 from floor.errors import FloorError
 from floor.group import settings
@@ -94,6 +94,38 @@ def test_a_silence_lasts_from_the_first_question_that_it_left_open(
     assert others.look(["key"])["b"] == Look(TOLD)
     boxes.says[url] = said
     assert max(others.look(["key"])["b"].away, 0.0) < 0.1
+
+
+def test_a_box_that_holds_no_part_of_it_any_more_is_no_silent_one(boxes: Boxes) -> None:
+    """A deployment takes the group out of its settings before it has drained what runs."""
+    others = boxes.others()
+    boxes.says[GROUP.others[0].status_url] = b'{"groups": {"small": {}}}'
+    others.look(["key"])
+    boxes.now += 3600
+    assert others.look(["key"])["b"] == Look(None)
+
+
+def test_a_silence_before_another_start_is_forgotten(boxes: Boxes) -> None:
+    others = boxes.others()
+    boxes.says[GROUP.others[0].status_url] = TimeoutError("timed out")
+    others.look(["key"])
+    boxes.now += 3600
+    others.forget()
+    assert others.look(["key"])["b"].away < 0.1
+
+
+@pytest.mark.parametrize(
+    ("among", "words"),
+    [
+        (("b", "c"), ""),
+        (("c", "b"), ""),
+        ((), ""),
+        (("b",), "runs with b, /etc/floor/group.json names b, c: `floor deploy` replaces it"),
+    ],
+)
+def test_a_part_that_runs_with_other_boxes_is_left_to_the_deployment(among: tuple[str, ...], words: str) -> None:
+    assert settings.regrouped(GROUP, Mark("s", True, "g", among=among)) == words
+    assert settings.regrouped(GROUP, None) == ""
 
 
 def write(root: Path, text: str) -> None:

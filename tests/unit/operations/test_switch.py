@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from floor.errors import BusyError, FloorError, RefusedError, UsageError
+from floor.errors import BoxError, BusyError, FloorError, RefusedError, UsageError
 from floor.operations import switch
 from tests.model.stories import SWITCHED
 from tests.simulated.caller import Caller, KilledError
@@ -151,6 +151,47 @@ def test_from_a_group_that_lost_a_box_the_other_one_serves_alone(two: Situation)
     assert two.world.wrong == []
 
 
+def missed(two: Situation, text: str) -> None:
+    """A box is away while the mode becomes replicas and while another floor.yaml is deployed, and is back then."""
+    two.switch("split")
+    two.world.power_cut("spark-b", 1e9)
+    two.switch("replicas")
+    two.text = text
+    two.deploy_all(force=True)
+    two.box("spark-b").back_at = two.world.now
+    two.world.sleep(5)
+    with pytest.raises(RefusedError, match="in different modes"):
+        two.deploy_all()
+
+
+def test_a_box_that_missed_a_switch_and_a_deployment_comes_along(two: Situation) -> None:
+    missed(two, two.text.replace("max_requests: 12", "max_requests: 13"))
+    two.switch("replicas")
+    two.deploy_all()
+    assert two.members() == [BOTH, BOTH]
+    assert two.deploy_all().lines() == ["nothing to do"]
+    assert two.world.wrong == []
+
+
+def test_also_where_nothing_is_split_any_more(two: Situation) -> None:
+    begin = two.text.index("    split:")
+    missed(two, two.text[:begin] + two.text[two.text.index("\n", begin) + 1 :])
+    two.switch("replicas")
+    two.deploy_all()
+    assert running(two)["spark-b"] == {COPY, SECOND}
+    assert two.members() == [BOTH, BOTH]
+
+
+def test_boxes_that_were_in_the_mode_already_are_not_taken_out_of_it_by_an_abort(two: Situation) -> None:
+    """What was down in it was started by the switch that was left."""
+    two.box("spark-b").stop(COPY)
+    one = left(two, "spark-b unit.start", "replicas")
+    assert one.switch("replicas", dry_run=True).pending
+    one.switch_back()
+    assert one.said[0] == "ends operation 2, floor switch of ada@laptop, and goes back to mode replicas"
+    assert one.members() == [BOTH, BOTH]
+
+
 def test_a_deployment_meanwhile_names_what_ends_the_switch(two: Situation) -> None:
     one = left(two, "spark-a unit.stop")
     one.world.sleep(100)
@@ -273,3 +314,10 @@ def test_what_runs_and_is_of_the_other_mode_is_stopped_by_a_deployment(two: Situ
 def test_the_modes_are_told(two: Situation) -> None:
     told = switch.modes(two.site())
     assert told == {"boxes": {"spark-a": "replicas", "spark-b": "replicas"}, "absent": {}, "unfinished": None}
+
+
+def test_where_no_box_answers_no_mode_is_told(two: Situation) -> None:
+    for box in two.world.boxes:
+        two.world.cut_off(box, 1e9)
+    with pytest.raises(BoxError, match=r"^no box answers:\nspark-a: no way there\nspark-b: no way there$"):
+        switch.modes(two.site())

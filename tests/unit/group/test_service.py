@@ -1,0 +1,66 @@
+"""Which part the service looks at, and whom it leaves to others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from floor.box import parts, units
+from floor.box.notify import Notifier
+from floor.box.parts import Mark, Phase, Told
+from floor.group import service
+from floor.group.decide import Look
+from floor.group.settings import Group, Other, Settings
+
+UNIT = "floor-group-flagship.service"
+GROUP = Group("flagship", "head", UNIT, None, (Other("c", "http://198.51.100.3:8099/status"),))
+DOWN = Told("worker", UNIT, Phase.DOWN)
+
+
+class Nobody:
+    """Every other part is down."""
+
+    def __init__(self, group: Group, _clock: object) -> None:
+        self._group = group
+
+    def look(self, _keys: object) -> dict[str, Look]:
+        return {other.box: Look(DOWN) for other in self._group.others}
+
+    def forget(self) -> None:
+        """Nothing is kept."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class Once(Notifier):
+    """Stops the service after one look."""
+
+    def __init__(self, one: service.Service) -> None:
+        super().__init__()
+        self._one = one
+
+    def alive(self, _words: str = "") -> None:
+        self._one.stop()
+
+
+@pytest.mark.parametrize(("among", "ended"), [(("c",), True), ((), True), (("b",), False), (("b", "c"), False)])
+def test_a_part_that_serves_with_other_boxes_is_not_ended_for_those_of_the_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, among: tuple[str, ...], *, ended: bool
+) -> None:
+    """`floor deploy` writes the settings first, then drains what runs."""
+    shown = units.parse([UNIT], f"Id={UNIT}\nLoadState=loaded\nActiveState=active\nSubState=running\nInvocationID=s\n")
+    key = tmp_path / "etc/floor/status.key"
+    key.parent.mkdir(parents=True)
+    key.write_text("key\n")
+    orders: list[str] = []
+    said: list[str] = []
+    monkeypatch.setattr(service, "Others", Nobody)
+    monkeypatch.setattr(units, "show", lambda _names: shown)
+    monkeypatch.setattr(service, "end", lambda group, _start: orders.append(group.unit))
+    parts.put("flagship", Mark("s", True, "g", among=among), tmp_path)
+    one = service.Service(Settings(Path("/etc/floor/status.key"), (GROUP,)), tmp_path, said.append)
+    one.run(Once(one))
+    assert bool(orders) is ended
+    assert any("group.json names c" in words for words in said) is not ended
