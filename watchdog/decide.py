@@ -16,6 +16,7 @@ from .settings import Copy
 from .symptom import LOOKS, Symptom, limit
 
 UP = ("active", "reloading", "refreshing")
+CLEARS = 3  # times in a row that what outlived its unit is ended: one that is still there then waits in the kernel
 SLACK = 300.0  # seconds beyond the start time after which systemd should long have ended a start
 
 
@@ -55,6 +56,8 @@ def decide(memory: Memory, seen: Seen, box: Box, copy: Copy, per_hour: int) -> t
         decision = _allowed(memory, seen, decision, per_hour)
     if decision.action in (Action.START, Action.RESTART):
         memory = acted(memory, seen.at)
+    if decision.action is Action.CLEAR:
+        memory = replace(memory, clears=memory.clears + 1)
     if decision.action is Action.STOP or decision.reason == "given up":
         memory = replace(memory, given_up=memory.given_up or decision.evidence)
     return memory, decision
@@ -74,7 +77,7 @@ def _judge(memory: Memory, seen: Seen, box: Box, copy: Copy) -> Decision:
         return _on_its_way(seen, copy)
     if unit.active in UP:
         return _running(memory, seen, copy)
-    return _down(seen, box)
+    return _down(seen, box, copy)
 
 
 def _on_its_way(seen: Seen, copy: Copy) -> Decision:
@@ -115,9 +118,12 @@ def _running(memory: Memory, seen: Seen, copy: Copy) -> Decision:
     return Decision(Action.RESTART, words, text)
 
 
-def _down(seen: Seen, box: Box) -> Decision:
-    """It is failed or inactive. What somebody stopped stays stopped; what failed or was left lying is started."""
+def _down(seen: Seen, box: Box, copy: Copy) -> Decision:
+    """It is failed or inactive. What somebody stopped stays stopped; what failed or was left lying is started.
+
+    What an operation stopped is down when its last request has ended; what goes down later somebody else stopped."""
     unit = seen.unit
+    later = unit.since is not None and unit.since > box.left + copy.request_time + SLACK
     if unit.active == "failed":
         if seen.ending is not None and seen.ending.terminal:
             return _none("given up", f"{seen.ending.words}: {seen.ending.line}", alarm=True)
@@ -125,7 +131,7 @@ def _down(seen: Seen, box: Box) -> Decision:
         return Decision(Action.START, "failed", why + (f", {seen.ending.words}" if seen.ending else ""))
     if unit.result == "exec-condition":
         return Decision(Action.START, "skipped", f"{unit.name} was not started because its condition did not hold then")
-    if box.abandoned:
+    if box.abandoned and not later:
         return Decision(Action.START, "left down", f"{unit.name} is down since {box.abandoned}")
     if seen.conflicts:
         return _none("declined", f"{_named(seen)} conflicts with it, and may have stopped it", alarm=True)
@@ -145,6 +151,9 @@ def _allowed(memory: Memory, seen: Seen, wish: Decision, per_hour: int) -> Decis
         spent = len(memory.acts) >= per_hour
         text = f"acted {len(memory.acts)} times within the hour, again in {left:.0f} s: {wish.evidence}"
         return Decision(Action.NONE, "ration used up" if spent else "backs off", text, alarm=spent)
+    if wish.action is Action.START and seen.left and memory.clears >= CLEARS:
+        text = f"{', '.join(seen.left)} outlived {seen.unit.name} and cannot be ended: reboot the box; {wish.evidence}"
+        return Decision(Action.NONE, "cannot be ended", text, alarm=True)
     if wish.action is Action.START and seen.left:
         text = f"{', '.join(seen.left)} outlived {seen.unit.name} and would share its memory; {wish.evidence}"
         return Decision(Action.CLEAR, "left behind", text)

@@ -9,7 +9,7 @@ from pathlib import Path
 from floor.box import containers, files, holds, lease, paths, processes, strangers, systemctl, units
 from floor.box.command import Run, run
 from floor.box.foreign import later
-from floor.box.operation import Operation
+from floor.box.operation import Operation, now
 from floor.box.units import UnitFacts
 from floor.engines.ending import Ending, ending
 from floor.errors import FloorError
@@ -75,8 +75,11 @@ def _box(root: Path) -> Box:
     words = lease.words(record)
     if record["live"]:
         return Box(record["epoch"], f"held by {words}")
-    left = "" if record["state"] in ("done", "aborted") else f"{words}, which was abandoned or failed"
-    return Box(record["epoch"], "", left)
+    if record["state"] in ("done", "aborted"):
+        return Box(record["epoch"])
+    until = record["until"]
+    left = float(until["monotonic"]) if until["boot"] == now().boot else 0.0
+    return Box(record["epoch"], "", f"{words}, which was abandoned or failed", left)
 
 
 def held(root: Path) -> dict[str, holds.Hold]:

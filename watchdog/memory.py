@@ -22,7 +22,8 @@ class Memory:
     `load` and `looked` are those of the last look. `ill` is the start of the unbroken run of looks without work or
     answer, `symptom` its present form, `looks` how many in a row had that, since `same`. `acts` are the times at which
     the watchdog started or restarted it, `streak` how many of them since it last worked for a while. `well` is the
-    start of the unbroken run of good looks. `given_up` says why nothing more is tried.
+    start of the unbroken run of good looks. `given_up` says why nothing more is tried, `clears` is how many times in a
+    row what outlived the unit was ended and did not go.
     """
 
     epoch: int = 0
@@ -37,6 +38,7 @@ class Memory:
     streak: int = 0
     well: float | None = None
     given_up: str = ""
+    clears: int = 0
 
 
 def remember(memory: Memory, seen: Seen, epoch: int) -> Memory:
@@ -70,6 +72,7 @@ def remember(memory: Memory, seen: Seen, epoch: int) -> Memory:
         streak=0 if long or freed else memory.streak,
         well=well,
         given_up="" if long or freed else memory.given_up,
+        clears=memory.clears if seen.left else 0,
     )
 
 

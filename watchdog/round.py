@@ -7,17 +7,17 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from floor.box import events, paths
+from floor.box import away, events, paths
 from floor.box.observe import document
 from floor.box.operation import Operation, now
 from floor.errors import FloorError
 from floor.healthcheck.verdict import Level
 from floor.notify import foreign, matters, send
-from floor.notify.decide import Matter, Message, Told
+from floor.notify.decide import PAUSE, Matter, Message, Told, unsent
 from floor.notify.decide import decide as due
 
 from . import state
@@ -28,6 +28,9 @@ from .memory import Memory
 from .seen import Seen
 from .settings import Copy, Settings
 
+TELLS = (
+    20.0  # seconds of a round in which messages are sent; each may take ten, and what is left waits for the next one
+)
 SOUGHT_EVERY = 600.0  # seconds between two looks for what somebody else has against our units: it reads their scripts
 
 
@@ -63,10 +66,13 @@ class Round:
                 if not dry_run:
                     self._say(copy, decision, before.decisions.get(copy.backend))
             if not dry_run:
+                last = {backend: shown(decision, self.wall()) for backend, decision in decisions.items()}
+                kept = state.State(memories, before.told, last, before.foreign, before.sought)
+                # Before anybody is told: a web hook that hangs must not make it forget how often it has acted.
+                state.write(kept, root, boot, self.wall())
                 others, sought = self._foreign(before, seek=seek)
                 told = self._tell(before.told, decisions, others)
-                last = {backend: shown(decision, self.wall()) for backend, decision in decisions.items()}
-                state.write(state.State(memories, told, last, others, sought), root, boot, self.wall())
+                state.write(replace(kept, told=told, foreign=others, sought=sought), root, boot, self.wall())
             return decisions
 
     def _do(self, copy: Copy, seen: Seen, decision: Decision) -> Decision:
@@ -106,37 +112,45 @@ class Round:
 
     def _seek(self) -> list[str]:
         copies = self.settings.copies
-        units, ports = [copy.unit for copy in copies], sorted({copy.port for copy in copies})
+        units, ports = [copy.unit for copy in copies], sorted({copy.port for copy in copies if copy.port})
         seen = self.world.seek(units, ports, self.world.root, self.world.run)
         return foreign.words(seen, units, ports, sorted({copy.dialect for copy in copies}))
 
     def _tell(self, told: Told, decisions: Mapping[str, Decision], others: tuple[str, ...]) -> Told:
-        """Send what is due. A message that could not be sent is said in the journal and tried with the next matter."""
+        """Send what is due, for a while. The first one that cannot be sent is an event, and ends it; what was not sent
+        is still to be told."""
         notify = self.settings.notify
         if not notify.wanted:
             return told
-        told, messages = due(told, self._matters(decisions, others), self.wall(), notify.every, notify.most)
-        for message in messages:
-            self._send(message)
-        return told
+        now, began = self.wall(), self.world.clock()
+        after, messages = due(told, self._matters(decisions, others), now, notify.every, notify.most)
+        for number, message in enumerate(messages):
+            if self.world.clock() - began >= TELLS:
+                return unsent(told, after, messages[number:])
+            if not self._send(message):
+                return unsent(told, after, messages[number:], now + PAUSE)
+        return after
 
-    def _send(self, message: Message) -> None:
+    def _send(self, message: Message) -> bool:
         try:
             self.send(self.settings.notify, os.uname().nodename, message, self.world.root)
         except FloorError as error:
             self._event(f"nobody could be told: {error}: {message.text}", {"key": message.key})
             self.log(f"nobody could be told: {error}: {message.text}")
+            return False
+        return True
 
     def _matters(self, decisions: Mapping[str, Decision], others: tuple[str, ...]) -> list[Matter]:
         root = self.world.root
         loud = [(name, one.reason, one.evidence) for name, one in decisions.items() if one.alarm]
         kept = {unit: hold.words for unit, hold in held(root).items()}
+        record = Operation(root).read()
         return [
             *matters.of_decisions([one for one in loud if one[1] != "held"]),
             *matters.of_holds(kept),
             *foreign.matters(others),
-            *matters.of_operation(Operation(root).read()),
-            *matters.of_pools(document(paths.POOL_STATE, root), self.wall()),
+            *matters.of_operation(record),
+            *matters.of_pools(document(paths.POOL_STATE, root), self.wall(), _away(record, root)),
         ]
 
     def _event(self, text: str, data: Mapping[str, Any]) -> None:
@@ -155,6 +169,14 @@ def shown(decision: Decision, at: float) -> dict[str, Any]:
         "alarm": decision.alarm,
         "at": round(at, 3),
     }
+
+
+def _away(record: Mapping[str, Any] | None, root: Path) -> frozenset[str]:
+    """The models that a switch at work keeps away: whoever gave it knows."""
+    try:
+        return frozenset(away.live(away.read(root), record["epoch"] if record is not None and record["live"] else None))
+    except FloorError:
+        return frozenset()  # that nobody serves them is told then
 
 
 @contextmanager

@@ -15,12 +15,14 @@ from floor.healthcheck.verdict import Verdict
 class Box:
     """The box at one moment. `epoch` is that of the last operation (0: none yet).
 
-    `busy` tells who holds the box now (empty: nobody), `abandoned` which operation left it without ending well.
+    `busy` tells who holds the box now (empty: nobody), `abandoned` which operation left it without ending well, and
+    `left` when its lease ended (the box's monotonic clock, 0: before this boot).
     """
 
     epoch: int = 0
     busy: str = ""
     abandoned: str = ""
+    left: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,11 @@ def leave(root: Path) -> None:
         handover.mark(paths.ADDRESS_LEAVES, None, root)
         _log(f"{settings.address} is given up, and nobody else is ready to go on with the requests that it has")
         return
-    handover.keep(settings)
+    try:
+        handover.keep(settings)
+    except FloorError:
+        handover.mark(paths.ADDRESS_LEAVES, None, root)  # nobody waits then for what cannot go on
+        raise
     seconds = time.monotonic() - began
     _log(f"{settings.address} goes to {' or '.join(peers.caught)}, {seconds:.1f} s after it was told to")
 

@@ -37,7 +37,8 @@ Run = Callable[[Sequence[str]], Result]
 def run(argv: Sequence[str], *, timeout: float = 20, text: str | None = None) -> Result:
     """Given an argv and text for its stdin, return what the program printed and ended with.
 
-    A program that is not installed gives code None. Raises FloorError when it takes longer than `timeout` seconds.
+    A program that is not installed gives code None. Raises FloorError when it cannot be run, and when it takes longer
+    than `timeout` seconds.
     """
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "PATH": os.environ.get("PATH", "") + ":" + PATH}
     try:
@@ -56,4 +57,6 @@ def run(argv: Sequence[str], *, timeout: float = 20, text: str | None = None) ->
         return Result(None, "", f"{argv[0]}: not installed")
     except subprocess.TimeoutExpired:
         raise FloorError(f"`{' '.join(argv)}` gave no answer within {timeout:g} s") from None
+    except OSError as error:  # it may not be run, is no program, or there is no memory for one more
+        raise FloorError(f"{argv[0]}: cannot be run: {error.strerror or error}") from None
     return Result(done.returncode, done.stdout, done.stderr)

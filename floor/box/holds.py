@@ -29,8 +29,9 @@ class Hold:
     @property
     def words(self) -> str:
         """The reason, and what ends the hold."""
-        ends = "until `floor guard release` or another launch" if self.lasting else "until there is room for it again"
-        return f"the guard keeps it down, {ends}: {self.reason}"
+        ends = "`floor guard release` or another launch"
+        ends = ends if self.lasting else f"there is room for it again, {ends}"
+        return f"the guard keeps it down, until {ends}: {self.reason}"
 
 
 def read(root: Path = paths.ROOT) -> dict[str, Hold]:

@@ -133,6 +133,8 @@ def run_show(argv: Sequence[str], timeout: float) -> str:
         raise FloorError(
             f"{argv[0]} {argv[1]}: no answer in {timeout:g} s; look at `systemctl is-system-running` on this box"
         ) from error
+    except OSError as error:
+        raise FloorError(f"{argv[0]}: cannot be run: {error.strerror or error}") from error
     if done.returncode:
         words = done.stderr.strip() or f"exit status {done.returncode}"
         raise FloorError(f"{argv[0]} {argv[1]}: {words}; run `{' '.join(argv)}` on this box")

@@ -83,7 +83,7 @@ def apply(
 
 @app.command()
 def release(
-    backend: Annotated[str, typer.Argument(help="MODEL@BOX.")],
+    backend: Annotated[str, typer.Argument(help="MODEL@BOX, or a group as `floor status` writes it.")],
     config: ConfigPath = DEFAULT,
 ) -> None:
     """Let a copy go that the guard keeps down. It is started by the next deployment."""

@@ -75,7 +75,9 @@ def watchdog(config: Config, box: str, boxes: Mapping[str, BoxFacts], here: Sequ
         "copies": [_watched(config, engine, ip) for engine in here],
         "notify": _notify(config.notify),
     }
-    settings = File(str(paths.WATCHDOG_SETTINGS), json.dumps(found, indent=1, sort_keys=True) + "\n")
+    # The address of a web hook is often all that it takes to write there.
+    mode = 0o600 if (config.notify.webhook or "").startswith("http") else 0o644
+    settings = File(str(paths.WATCHDOG_SETTINGS), json.dumps(found, indent=1, sort_keys=True) + "\n", mode)
     launch = Launch((str(paths.PYTHON), "-I", "-m", "floor.watchdog", "--once"))
     service = Unit("floor-watchdog.service", Kind.ROUND, launch)
     text = template("systemd/floor-watchdog.service.j2", launch=launch, longest=LONGEST_ROUND)

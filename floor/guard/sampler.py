@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from floor.box import containers, gpu, groups, memory, paths, pressure, processes, units
-from floor.box.command import Run, run
+from floor.box.command import Result, Run, run
 from floor.box.units import UnitFacts
 from floor.errors import FloorError
 
@@ -18,6 +18,17 @@ from .settings import Copy, Settings
 
 EVERY = 15.0  # seconds between two looks at the engines: docker's client costs forty milliseconds, systemctl ten
 EVERY_STARTING = 2.0
+PATIENCE = 3.0  # seconds: while docker or systemd hangs nobody watches the memory
+
+
+def soon(argv: Sequence[str]) -> Result:
+    """Run a program as `command.run` does, and wait for it no longer than the guard can."""
+    return run(argv, timeout=PATIENCE)
+
+
+def show_soon(argv: Sequence[str], _timeout: float) -> str:
+    """Ask systemd as `units.run_show` does, and wait for it no longer than the guard can."""
+    return units.run_show(argv, PATIENCE)
 
 
 @dataclass
@@ -28,8 +39,8 @@ class Sampler:
     settings: Settings
     root: Path
     clock: Callable[[], float]
-    show: units.Run | None = None
-    run: Run = run
+    show: units.Run = show_soon
+    run: Run = soon
     nvml: Any = field(default_factory=gpu.binding)
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
     facts: Mapping[str, UnitFacts] = field(default_factory=dict)
@@ -71,12 +82,14 @@ class Sampler:
         return paths.under(self.root, processes.PROC)
 
     def _look(self) -> None:
-        """Ask systemd, docker and the driver. Who does not answer leaves what was known before."""
+        """Ask systemd, docker and the driver. Who does not answer leaves what was known before, and is not asked again
+        at once."""
         self._looked = self.clock()
         try:
             self.facts = units.show([copy.unit for copy in self.settings.copies], self.show)
             boxed = self._containers()
         except FloorError:
+            self._looked = self.clock() + EVERY - EVERY_STARTING
             return
         self.cards = gpu.read(self.nvml)
         found = []

@@ -23,8 +23,9 @@ from .settings import GIB, Settings, floor_of
 STATE_EVERY = 5.0  # seconds between two reports
 READ_EVERY = 30.0  # seconds between two readings of what others take
 KEEP_EVERY = 600.0  # seconds between two times that the history is written: a reading lost is no loss
-RUNS_AGAIN = 30.0  # seconds after which an engine that has processes is not the one that was ended
+RUNS_AGAIN = 30.0  # seconds after which an engine that began later than its hold does run
 SEEK_EVERY = 1.0  # seconds between two looks for an engine to end, where none is known and one must go
+LATER = 15.0  # seconds until a journal that gave no answer is asked again
 LOG_EVERY = 2.0  # seconds between two looks at the log of an engine that starts
 
 
@@ -124,7 +125,12 @@ class Service:
             copy, facts = self.settings.copy(one.unit), self.sampler.facts.get(one.unit)
             if not one.starting or copy is None or facts is None:
                 continue
-            found = starts.logged(copy, facts, self.root, self.sampler.run)
+            try:
+                found = starts.logged(copy, facts, self.root, self.sampler.run)
+            except FloorError as error:
+                self._due["log"] = self.clock() + LATER
+                self._once(str(error))
+                return
             if found.start.available is not None:
                 self.kept.starts[one.unit] = found
             why = starts.announces(found, sample.total, self.sampler.cards.shared)
@@ -135,7 +141,10 @@ class Service:
         """Let go what has had room for long enough: the watchdog, or a person, starts it."""
         try:
             for unit, hold in holds.read(self.root).items():
-                if any(one.unit == unit for one in sample.engines) and self.wall() - hold.at > RUNS_AGAIN:
+                kept = self.wall() - hold.at
+                # Not what still ends: a process that waits for its card outlives SIGKILL by more than that.
+                again = any(one.unit == unit and self.clock() - one.since < kept for one in sample.engines)
+                if again and kept > RUNS_AGAIN:
                     holds.drop(unit, self.root)  # with another launch, or somebody let it go: nothing is kept down
                     continue
                 fits = not hold.lasting and lift.room(hold, sample.available, self.settings.keep_free)

@@ -33,10 +33,12 @@ class Open:
 
 @dataclass(frozen=True)
 class Told:
-    """What is open, and the times of the messages within the last hour. Unix seconds: both outlive a reboot."""
+    """What is open, the times of the messages within the last hour, and until when nobody is told because a message
+    could not be sent. Unix seconds."""
 
     open: Mapping[str, Open]
     sent: tuple[float, ...] = ()
+    rests: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class Message:
 
 
 NOTHING = Told({})
+PAUSE = 300.0  # seconds after a message that could not be sent until the next try
 LINGERS = 300.0  # seconds for which a matter must be gone before it is over: one that comes and goes is one matter
 
 
@@ -59,6 +62,8 @@ def decide(told: Told, matters: Sequence[Matter], now: float, every: float, most
     Beyond the hour's number nothing is lost: what is not told stays open, and is told when there is room.
     """
     sent = tuple(at for at in told.sent if 0 <= now - at < HOUR)
+    rests = told.rests if 0 < told.rests - now <= PAUSE else 0.0  # not by a clock that was set back
+    most = 0 if rests else most
     found = {matter.key: matter for matter in matters}
     opened = {key: _seen(told.open.get(key), matter, now) for key, matter in found.items()}
     gone = {key: one for key, one in told.open.items() if key not in found}
@@ -77,7 +82,20 @@ def decide(told: Told, matters: Sequence[Matter], now: float, every: float, most
             sent = (*sent, now)
         elif one.told is not None:
             opened[key] = one
-    return Told(opened, sent), messages
+    return Told(opened, sent, rests), messages
+
+
+def unsent(before: Told, after: Told, messages: Sequence[Message], rests: float = 0.0) -> Told:
+    """Given the memory before and after a decision, the last of its messages, which were not sent, and until when
+    nobody is to be told (unix seconds), return the memory in which they are still to be told."""
+    opened = dict(after.open)
+    for message in messages:
+        was = before.open.get(message.key)
+        if message.key in opened:
+            opened[message.key] = replace(opened[message.key], told=None if was is None else was.told)
+        elif was is not None:
+            opened[message.key] = was
+    return Told(opened, after.sent[: len(after.sent) - len(messages)], rests)
 
 
 def _seen(before: Open | None, matter: Matter, now: float) -> Open:
@@ -100,4 +118,4 @@ def as_json(told: Told) -> dict[str, Any]:
 def from_json(found: Mapping[str, Any]) -> Told:
     """Given what `as_json` returned, return the memory. Raise TypeError, KeyError or ValueError for something else."""
     opened = {str(key): Open(**one) for key, one in found["open"].items()}
-    return Told(opened, tuple(float(at) for at in found["sent"]))
+    return Told(opened, tuple(float(at) for at in found["sent"]), float(found.get("rests", 0.0)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from .decide import Matter
@@ -24,9 +24,11 @@ def of_operation(record: Mapping[str, Any] | None) -> list[Matter]:
     return [Matter(f"operation {record['epoch']}", text, ABANDONED)]
 
 
-def of_pools(report: Mapping[str, Any] | None, unix: float) -> list[Matter]:
-    """Given the report of the box's pool (None: no proxy) and unix seconds, return which models are short of copies,
-    and who is lost; of an old report only that it is old."""
+def of_pools(report: Mapping[str, Any] | None, unix: float, away: Collection[str] = ()) -> list[Matter]:
+    """Given the report of the box's pool (None: no proxy), unix seconds and the models that a switch keeps away now,
+    return which models are short of copies, and who is lost; of an old report only that it is old.
+
+    A model that nobody is to serve in the present mode is short of nothing."""
     silent = unix - float((report or {}).get("at", unix))
     if silent > SILENT:
         text = f"floor-pool has not reported for {silent:.0f} s: nobody takes a copy out that fails"
@@ -34,6 +36,8 @@ def of_pools(report: Mapping[str, Any] | None, unix: float) -> list[Matter]:
     found = []
     for model, pool in ((report or {}).get("pools") or {}).items():
         members, backends = pool.get("members") or [], pool.get("backends") or {}
+        if model in away or not backends:
+            continue
         if not members:
             found.append(Matter(f"nobody {model}", f"{model}: nobody serves it"))
         elif len(members) == 1 and len(backends) > 1:

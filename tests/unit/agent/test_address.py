@@ -15,6 +15,7 @@ from floor.agent import address as words
 from floor.agent.address_ask import SILENT, Peers, catches
 from floor.box import address, handover, paths
 from floor.box.command import Result
+from floor.errors import FloorError
 
 OWN = "02:00:00:00:00:0a"
 UNIT = "floor-address.service"
@@ -146,6 +147,17 @@ def test_nobody_is_ready(here: Path, box: Box, capsys: pytest.CaptureFixture[str
     assert words.main(["leave", "--root", str(here)]) == 0
     assert (box.did, box.marked) == ([], None)
     assert "nobody else is ready to go on with the requests that it has" in capsys.readouterr().err
+
+
+def test_what_cannot_be_kept_is_waited_for_by_nobody(
+    here: Path, box: Box, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: object) -> None:
+        raise FloorError("192.0.2.10 cannot be kept: no")
+
+    monkeypatch.setattr(handover, "keep", refuse)
+    assert words.main(["leave", "--root", str(here)]) == 1
+    assert (box.marked, capsys.readouterr().err) == (None, "floor-address: 192.0.2.10 cannot be kept: no\n")
 
 
 def test_it_waits_for_its_requests_and_then_for_nothing(here: Path, box: Box) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -49,3 +50,13 @@ def test_system_folders_are_searched_and_the_language_is_fixed(monkeypatch: pyte
     out = command.run([sys.executable, "-c", "import os; print(os.environ['PATH'], os.environ['LC_ALL'])"]).out
     assert "/usr/sbin" in out
     assert out.split()[-1] == "C.UTF-8"
+
+
+def test_one_that_may_not_be_run_or_is_no_program_is_named(tmp_path: Path) -> None:
+    place = tmp_path / "tell"
+    place.write_text("no program")
+    with pytest.raises(FloorError, match=r"tell: cannot be run: Permission denied"):
+        command.run([str(place)])
+    place.chmod(0o755)
+    with pytest.raises(FloorError, match=r"tell: cannot be run: Exec format error"):
+        command.run([str(place)])

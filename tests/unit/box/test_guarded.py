@@ -168,5 +168,6 @@ def test_alarms_of_the_watchdog(tmp_path: Path, state: Any, told: list[str]) -> 
 def test_a_hold_is_an_alarm(tmp_path: Path) -> None:
     assert alarms.read(tmp_path, 1.0) == []
     holds.put(holds.Hold("a.service", "2.5 GiB were left", "abc", 1.0), tmp_path)
-    words = "a.service: the guard keeps it down, until there is room for it again: 2.5 GiB were left"
+    ends = "there is room for it again, `floor guard release` or another launch"
+    words = f"a.service: the guard keeps it down, until {ends}: 2.5 GiB were left"
     assert alarms.read(tmp_path, 1.0) == [words]

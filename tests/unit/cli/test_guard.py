@@ -12,7 +12,7 @@ from floor.config import parse
 from floor.config.load import Loaded
 from floor.operations.guard import edited
 from floor.operations.guard_state import advice_for
-from tests.simulated.situation import Situation
+from tests.simulated.situation import SPLIT, Situation
 from tests.unit.cli.conftest import Floor
 
 GIB = 1 << 30
@@ -46,6 +46,14 @@ def story(situation: Situation) -> Situation:
     ).replace("replicas: [spark-a, spark-b]", "replicas: [spark-a, {box: spark-b, utilization: 0.78}]")
     situation.site()
     situation.box("spark-b").guard = report()
+    return situation
+
+
+@pytest.fixture
+def split(situation: Situation) -> Situation:
+    """A group over both boxes, and a copy on the first alone."""
+    situation.text = SPLIT.replace("    replicas: [spark-a, spark-b]\n", "    replicas: [spark-a]\n")
+    situation.site()
     return situation
 
 
@@ -161,6 +169,21 @@ def test_a_part_of_a_group_has_the_share_of_its_own_box(story: Situation) -> Non
     assert "parts: [{box: spark-b, utilization: 0.67}]" in again.text
     copies = advice_for(loaded.config, "spark-b", {**told, "mode": "replicas"})
     assert [one.backend for one in copies.advice] == ["flagship@spark-b"]
+
+
+def test_a_group_is_let_go_on_all_of_its_boxes(floor: Floor, split: Situation) -> None:
+    unit = "floor-group-flagship.service"
+    split.box("spark-b").holds = {unit: {**HOLD, "unit": unit}}
+    done = floor("guard", "release", "flagship@spark-a+spark-b")
+    assert (done.code, done.err) == (0, "")
+    assert split.box("spark-b").holds == {}
+    done = floor("guard", "release", "flagship@spark-b+spark-a")
+    assert (done.code, "write MODEL@BOX, as `floor status` shows it" in done.err) == (2, True)
+
+
+def test_the_watchdog_of_a_box_that_has_a_part_alone_is_asked(floor: Floor, split: Situation) -> None:
+    assert split.site().loaded.config.copies("flagship")[0].box == "spark-a"
+    assert set(json.loads(floor("watchdog", "--json").out)) == {"spark-a", "spark-b"}
 
 
 def test_what_the_watchdogs_found(floor: Floor, story: Situation) -> None:

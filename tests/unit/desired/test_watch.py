@@ -55,6 +55,17 @@ def test_the_watchdog_reads_what_it_is_told(states: dict[str, BoxState]) -> None
     )
 
 
+def test_an_address_that_others_could_write_to_is_read_by_root_alone() -> None:
+    def mode(webhook: str) -> int:
+        file = make(("health: {", f"notify: {{webhook: {webhook}}}\nhealth: {{"))["spark-a"].file(
+            str(paths.WATCHDOG_SETTINGS)
+        )
+        assert file is not None
+        return file.mode
+
+    assert (mode("https://chat.example/hook/secret"), mode("/etc/hook")) == (0o600, 0o644)
+
+
 def test_who_is_told() -> None:
     notify = watchdog.read(_document(make(NOTIFY)["spark-a"], paths.WATCHDOG_SETTINGS)).notify
     assert (notify.command, notify.webhook, notify.webhook_file) == (("/usr/bin/tell", "me"), "", Path("/etc/hook"))

@@ -126,7 +126,8 @@ def test_a_hold_counts_for_the_launch_that_was_taken_down(tmp_path: Path, capsys
     assert admit.held(OTHER, {"FLOOR_LAUNCH": "abc"}, tmp_path) == ""
     assert admit.main([UNIT, "--held", "--root", str(tmp_path)]) == 1
     assert capsys.readouterr().err == (
-        "floor-guard: no start: the guard keeps it down, until there is room for it again: 2.5 GiB were left\n"
+        "floor-guard: no start: the guard keeps it down, until there is room for it again, "
+        "`floor guard release` or another launch: 2.5 GiB were left\n"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from floor.box import events, gpu, holds
 from floor.box.command import Result
+from floor.errors import FloorError
 from floor.guard import promises
 from floor.guard.lift import CALM
 from floor.guard.sampler import Sampler
@@ -24,6 +26,7 @@ LoadState=loaded
 ActiveState={active}
 SubState=running
 MainPID=0
+ExecMainStartTimestampMonotonic={started}
 InvocationID=run-1
 ControlGroup=/system.slice/{unit}
 """
@@ -42,6 +45,8 @@ class Box:
     shared: bool | None = True
     log: list[str] = field(default_factory=list)
     at: float = 1000.0
+    started: float = 500.0
+    hangs: str = ""
     ended: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
 
@@ -83,9 +88,11 @@ class Box:
         return [event["text"] for event in events.read(50, self.root)]
 
     def _show(self, _argv: Sequence[str], _timeout: float) -> str:
-        return SHOWN.format(unit=UNIT, active=self.active)
+        return SHOWN.format(unit=UNIT, active=self.active, started=int(self.started * 1e6))
 
     def _program(self, argv: Sequence[str], **_kept: Any) -> Result:
+        if argv[0] == self.hangs:
+            raise FloorError(f"`{argv[0]}` gave no answer within 3 s")
         return Result(0, "\n".join(self.log), "") if argv[0] == "journalctl" else Result(None, "", "")
 
     def _end(self, group: str, root: Path) -> bool:
@@ -107,7 +114,7 @@ def test_a_box_that_is_well(box: Box) -> None:
     assert (box.ended, box.events()) == ([], [])
     found = box.report()
     assert found["engines"] == [
-        {"unit": UNIT, "starting": False, "memory": int(70 * GIB) + int(1.5 * GIB), "since": 0.0}
+        {"unit": UNIT, "starting": False, "memory": int(70 * GIB) + int(1.5 * GIB), "since": 500.0}
     ]
     assert (found["mode"], found["floor"], found["full"]) == ("protect", 3 * GIB, 0.0)
     # 121.7 - 40 available - 71.5 of the engine
@@ -170,6 +177,41 @@ def test_a_copy_that_runs_again_is_held_no_longer(box: Box) -> None:
     holds.put(holds.Hold(UNIT, "why", "other", 0.0, lasting=True), box.root)
     box.step(40, 5.0)
     assert holds.read(box.root) == {}
+
+
+def test_a_copy_that_is_long_in_ending_stays_held(box: Box) -> None:
+    """A process that waits for its card outlives SIGKILL by minutes: it is the old one, and keeps its hold."""
+    holds.put(holds.Hold(UNIT, "why", "other", 900.0, lasting=True), box.root)
+    box.step(40, 5.0, times=10)
+    assert holds.read(box.root)[UNIT].lasting
+    box.started = 960.0
+    box.step(40, 20.0)
+    assert holds.read(box.root) == {}
+
+
+def test_a_journal_that_hangs_ends_no_guard_and_is_not_asked_all_the_time(box: Box) -> None:
+    box.active, box.hangs, asked = "activating", "journalctl", []
+    program = box.service.sampler.run
+    box.service.sampler.run = lambda argv: asked.append(argv[0]) or program(argv)  # type: ignore[func-returns-value]
+    box.step(60, times=40)
+    assert asked == ["journalctl"] * 2
+    assert box.said == ["`journalctl` gave no answer within 3 s"]
+    box.step(2.5)
+    assert box.ended == [f"/system.slice/{UNIT}"]
+
+
+def test_a_systemd_that_hangs_is_not_asked_again_at_once(box: Box) -> None:
+    asked: list[float] = []
+
+    def hangs(_argv: Sequence[str], _timeout: float) -> str:
+        asked.append(box.at)
+        raise FloorError("systemctl show: no answer in 3 s")
+
+    box.active = "activating"
+    box.step(60)
+    box.service.sampler.show = hangs
+    box.step(60, times=40)
+    assert [second - first for first, second in pairwise(asked)] == [15.0]
 
 
 def test_a_box_that_is_a_container_has_what_its_group_leaves(box: Box) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from floor.notify.decide import NOTHING, Matter, as_json, decide, from_json
+from floor.notify.decide import NOTHING, PAUSE, Matter, as_json, decide, from_json, unsent
 
 STORIES = yaml.safe_load((Path(__file__).parents[2] / "cases/notify/stories.yaml").read_text())
 EVERY, AGAIN, MOST = 30, 3600.0, 4
@@ -35,3 +35,19 @@ def test_a_clock_that_was_set_back_forgets_nothing_open() -> None:
     told, messages = decide(told, [Matter("a", "a")], 5e8, AGAIN, MOST)
     assert [message.state for message in messages] == ["new"]
     assert told.open["a"].since == 5e8
+
+
+def test_what_was_not_sent_is_still_to_be_told() -> None:
+    before, _ = decide(NOTHING, [Matter("gone", "gone")], 0.0, AGAIN, MOST)
+    new = [Matter(key, key) for key in ("a", "b")]
+    after, messages = decide(before, new, 1000.0, AGAIN, MOST)
+    assert [(one.state, one.key) for one in messages] == [("new", "a"), ("new", "b"), ("over", "gone")]
+    left = unsent(before, after, messages[1:], 1000.0 + PAUSE)
+    left = from_json(json.loads(json.dumps(as_json(left))))
+    assert left.sent == (0.0, 1000.0)
+    resting, messages = decide(left, new, 1000.0 + PAUSE - 1, AGAIN, MOST)
+    assert messages == []
+    _, messages = decide(resting, new, 1000.0 + PAUSE, AGAIN, MOST)
+    assert [(one.state, one.key) for one in messages] == [("new", "b"), ("over", "gone")]
+    _, messages = decide(left, new, 500.0, AGAIN, MOST)
+    assert messages  # a clock that was set back

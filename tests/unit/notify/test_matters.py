@@ -46,6 +46,7 @@ def backend(member: bool, drains: list[str] | None = None) -> dict[str, Any]:
             ["m: only m@a is left", "m@b is out: refused: connection refused"],
         ),
         (["m@a"], {"m@a": backend(True), "m@b": backend(False, ["ann"])}, ["m: only m@a is left"]),
+        ([], {}, []),  # a model that is only split, while the boxes serve replicas
         ([], {"m@a": backend(False)}, ["m: nobody serves it", "m@a is out: refused: connection refused"]),
     ],
 )
@@ -73,3 +74,11 @@ def test_an_empty_pool_is_told_at_once_and_a_lost_copy_when_it_lasts() -> None:
 def test_what_somebody_stopped_is_told_when_it_stays_stopped() -> None:
     found = matters.of_decisions([("m@a", "stopped", "somebody"), ("m@a", "given up", "why")])
     assert [(matter.key, matter.after) for matter in found] == [("m@a stopped", matters.STOPPED), ("m@a given up", 0.0)]
+
+
+def test_what_a_switch_keeps_away_is_no_loss() -> None:
+    pool = {"members": [], "backends": {"m@a": backend(False)}}
+    assert [matter.key for matter in matters.of_pools({"pools": {"m": pool, "n": pool}}, 1000.0, {"m"})] == [
+        "nobody n",
+        "lost m@a",
+    ]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from floor.box import events, holds, paths
+from floor.box import away, events, holds, paths
 from floor.box.command import Result
 from floor.box.operation import Operation
 from floor.errors import FloorError
@@ -37,6 +37,7 @@ StateChangeTimestampMonotonic=1000000
 ControlGroup=/system.slice/{name}
 Conflicts={conflicts}
 """
+LOST = {"member": False, "drains": [], "reason": "refused", "evidence": "connection refused"}
 TELL = Notify(command=("/usr/bin/tell",), every=3600.0, most=5)
 
 
@@ -244,6 +245,70 @@ def test_a_message_that_cannot_be_sent_is_an_event(machine: Machine, monkeypatch
     assert "nobody could be told: the web hook answered 500: flagship@spark-a: auth required" in machine.events()[-1]
 
 
+def test_a_message_that_was_not_sent_is_tried_again_after_a_while(machine: Machine) -> None:
+    sends, refused = machine._send, [0]
+
+    def refuse(*given: Any) -> None:
+        refused[0] += 1
+        if refused[0] < 3:
+            raise FloorError("the web hook answered 500")
+        sends(*given)
+
+    machine._send = refuse  # type: ignore[method-assign]
+    machine.engine = "auth_required"
+    for _ in range(10):
+        machine.round()
+    assert (refused[0], machine.sent) == (1, [])
+    for _ in range(11):
+        machine.round()
+    assert (refused[0], [message.state for message in machine.sent]) == (3, ["new"])
+    assert len([text for text in machine.events() if text.startswith("nobody could be told")]) == 2
+
+
+def test_a_round_tells_no_longer_than_it_has_time_for(machine: Machine) -> None:
+    sends = machine._send
+
+    def slow(*given: Any) -> None:
+        machine.at += 9.0
+        sends(*given)
+
+    machine._send = slow  # type: ignore[method-assign]
+    backends = {f"m{number}@spark-a": LOST for number in range(4)}
+    place = machine.root / "run/floor/pool/state.json"
+    place.parent.mkdir(parents=True)
+    pools = {name.partition("@")[0]: {"members": [], "backends": {name: one}} for name, one in backends.items()}
+    place.write_text(json.dumps({"pools": pools}))
+    machine.round()
+    assert len(machine.sent) == 3
+    machine.round()
+    assert [message.key for message in machine.sent] == [f"nobody m{number}" for number in range(4)]
+
+
+def test_one_that_is_ended_while_it_tells_has_kept_what_it_did(machine: Machine) -> None:
+    class EndedError(Exception): ...
+
+    def hangs(*_given: Any) -> None:
+        raise EndedError
+
+    machine._send = hangs  # type: ignore[method-assign]
+    holds.put(holds.Hold("other.service", "2.1 GiB were left", "abc", 1.0), machine.root)
+    machine.active, machine.result = "failed", "start-limit-hit"
+    for _ in range(20):
+        with pytest.raises(EndedError):
+            machine.round()
+    assert machine.acts == ["start"] * 3
+
+
+def test_a_part_that_answers_nobody_has_no_port_that_others_could_mean(machine: Machine) -> None:
+    asked: list[Sequence[int]] = []
+    machine.seek = lambda _units, ports, *_: asked.append(ports) or {"units": [], "cron": []}  # type: ignore[func-returns-value, method-assign]
+    part = replace(COPY, unit=UNIT, url="", port=0)
+    settings = Settings(30.0, 3, paths.ENGINE_KEY, (part,), Notify())
+    world = World(machine.root, lambda: 1.0, machine.program, machine.show, machine.ask, machine.seek, lambda _port: ())
+    Round(settings, world, machine.said.append, lambda: 1.0, machine.act).run(dry_run=False)
+    assert asked == [[]]
+
+
 def test_nobody_to_tell_is_fine(machine: Machine) -> None:
     machine.engine = "auth_required"
     assert machine.round(notify=Notify()) == "none: auth required"
@@ -253,9 +318,23 @@ def test_nobody_to_tell_is_fine(machine: Machine) -> None:
 def test_the_pool_of_a_proxy_box_is_told_of(machine: Machine) -> None:
     place = machine.root / "run/floor/pool/state.json"
     place.parent.mkdir(parents=True)
-    place.write_text(json.dumps({"pools": {"flagship": {"members": [], "backends": {}}}}))
+    place.write_text(json.dumps({"pools": {"flagship": {"members": [], "backends": {COPY.backend: LOST}}}}))
     machine.round()
     assert [message.text for message in machine.sent] == ["flagship: nobody serves it"]
+
+
+def test_what_a_switch_keeps_away_is_told_when_the_switch_was_left(machine: Machine) -> None:
+    place = machine.root / "run/floor/pool/state.json"
+    place.parent.mkdir(parents=True)
+    place.write_text(json.dumps({"pools": {"flagship": {"members": [], "backends": {COPY.backend: LOST}}}}))
+    operation = Operation(machine.root)
+    operation.take({"epoch": 3, "verb": "switch", "by": {"user": "ann", "host": "laptop", "pid": 7, "started": 1.0}})
+    away.announce({"flagship": away.Away(3, 2000.0, "split")}, machine.root)
+    machine.round()
+    assert machine.sent == []
+    operation.release(3, "interrupted")
+    machine.round()
+    assert [message.key for message in machine.sent] == ["nobody flagship"]
 
 
 def test_a_foreign_watchdog_that_came_later_is_found_said_and_told_once(machine: Machine) -> None:

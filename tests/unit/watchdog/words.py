@@ -105,4 +105,4 @@ def seen(what: dict[str, Any], at: float) -> Seen:
 
 def box(what: dict[str, Any]) -> Box:
     """Given the words of a case, return the box."""
-    return Box(what.get("epoch", 0), what.get("busy", ""), what.get("abandoned", ""))
+    return Box(what.get("epoch", 0), what.get("busy", ""), what.get("abandoned", ""), what.get("lease_ended", 0.0))
