@@ -27,19 +27,19 @@ class Soak:
         self.floor, self.lab = floor, floor.lab
         self.dice = random.Random(seed)  # noqa: S311 -- to be repeated, not to be secret
         self.done: list[Fault] = []
-        self.deeds = [(kind, deed, weight) for kind, (deed, weight) in DEEDS.items()]
+        self.first = self.dice.sample(list(DEEDS), len(DEEDS))  # each once, and then as often as its weight says
 
     def once(self) -> None:
         """Do one thing to one box, and wait until all is whole."""
-        names, deeds, weights = zip(*self.deeds, strict=True)
-        at = self.dice.choices(range(len(deeds)), weights)[0]
+        weights = [weight for _, weight in DEEDS.values()]
+        name = self.first.pop() if self.first else self.dice.choices(list(DEEDS), weights)[0]
         box = self.dice.choice(list(self.lab.boxes.values()))
-        kind = KINDS.get(names[at], "harmless")
+        kind = KINDS.get(name, "harmless")
         held, began = one(self.lab) == box.name, time.monotonic()
-        text = f"{names[at]} on {box.name}"
+        text = f"{name} on {box.name}"
         print(f"soak: {time.strftime('%H:%M:%S')} {text}", flush=True)
         try:
-            deeds[at](self, box)
+            DEEDS[name][0](self, box)
             until(f"whole after {text}", lambda: whole(self.lab), WHOLE, every=0.5)
         finally:
             self.done.append(Fault(kind, text, box.name, began, time.monotonic(), held))
