@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test check unit model integration packaging lab real real-llamacpp machine install clean
+.PHONY: demo test check unit model integration packaging lab soak real real-llamacpp machine install clean
 
 install: $(STAMP)
 
@@ -51,6 +51,10 @@ packaging: install machine
 # side, a file each: they mostly wait.
 lab: install machine
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder tests/lab
+
+# The same boxes in faults under load, for as long as FLOOR_SOAK says (3 minutes; root). Not part of `make test`.
+soak: install machine
+	$(BIN)/pytest -s tests/soak
 
 # The same boxes with real vLLM on the CPU (root; 3.4 GB on disk the first time).
 real: install machine

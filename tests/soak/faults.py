@@ -13,8 +13,8 @@ from tests.lab.deployment import UNIT, until
 from tests.lab.floor import Floor
 from tests.lab.shared import UNIT as ADDRESS
 from tests.lab.shared import one
-from tests.lab.soak_losses import Fault
-from tests.lab.soak_site import whole
+from tests.soak.look import whole
+from tests.soak.losses import Fault
 
 WHOLE = 120.0  # seconds until all is whole again: an engine starts within five, a box within twenty
 Deed = Callable[["Soak", Box], None]
