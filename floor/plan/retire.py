@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from floor.box import paths
 from floor.desired import copies, groups
 from floor.plan import difference, lanes
 from floor.plan.aim import Aim, Copy, Wanted, check_params
 from floor.plan.files import file_steps, is_unit, reload_units
 from floor.plan.serving import Serving
-from floor.plan.steps import Stage, Step, stage
+from floor.plan.steps import Stage, Step, Until, stage
 
+WATCH = f"{groups.SERVICE}.service"
+WATCH_SECONDS = 30.0
 ROUNDING = 1e-6  # of shares that are added up
 
 
@@ -57,6 +60,35 @@ def _share(argv: Sequence[str]) -> float:
         return float(after[-1]) if after else 0.0
     except ValueError:
         return 0.0
+
+
+def plan_unwatched(aim: Aim) -> list[Stage]:
+    """Given the aim, return the stage that stops the service which watches over groups, on boxes with a running part
+    of one that goes or gets other boxes.
+
+    It would take what changes first, rules and the other boxes' status ports, for a part that is gone, and end the
+    group under its requests. With other boxes it starts again under its new settings.
+    """
+    found = []
+    for box, seen in aim.seen.items():
+        changes = any(each.path == str(paths.GROUP_SETTINGS) for each in aim.differing(box, None))
+        if going := _regrouped(aim, box) if changes and seen.unit(WATCH).running else []:
+            why = f"{', '.join(going)} is drained and stopped"
+            until = Until("stopped", WATCH_SECONDS, late="kill")
+            found.append([Step(box, "unit.stop", {"unit": WATCH}, f"stop {WATCH}", why, until)])
+    return stage("leave groups that go to this deployment", *found)
+
+
+def _regrouped(aim: Aim, box: str) -> list[str]:
+    """The groups with a running part on a box that are not wanted there as they are."""
+    wanted = {unit.name: unit.backend for unit in aim.wanted[box].units}
+    return [
+        copy.backend
+        for copy in present(aim, box)
+        if copy.unit.startswith(difference.GROUP_PREFIX)
+        and aim.seen[box].unit(copy.unit).running
+        and wanted.get(copy.unit) != copy.backend
+    ]
 
 
 def plan_retirements(aim: Aim, serving: Serving, among: Collection[str] | None = None) -> list[Stage]:

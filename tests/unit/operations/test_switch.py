@@ -299,6 +299,29 @@ def test_a_split_that_is_taken_out_of_the_file_is_retired(two: Situation) -> Non
     assert not [path for box in two.world.boxes.values() for path in box.files if "group" in path]
 
 
+def test_who_watches_over_a_group_that_goes_is_stopped_before_rules_and_ports_change(two: Situation) -> None:
+    """It would take the other box for lost, and kill what still serves."""
+    two.switch("split")
+    begin = two.text.index("    split:")
+    two.text = two.text[:begin] + two.text[two.text.index("\n", begin) + 1 :]
+    two.said.clear()
+    assert two.deploy_all(force=True).complete
+    order = [line for line in two.said if not line.startswith(("note:", " "))]
+    assert order[:2] == ["leave groups that go to this deployment", "guard the boxes"]
+    assert f"  spark-b: stop floor-group.service   [{NAME} is drained and stopped]" in two.said
+    assert running(two) == {"spark-a": {COPY, SECOND}, "spark-b": {COPY, SECOND}}
+    assert two.deploy_all().lines() == ["nothing to do"]
+
+
+def test_with_other_boxes_it_starts_again_under_its_new_settings(two: Situation) -> None:
+    two.switch("split")
+    two.edit("boxes: [spark-a, spark-b]", "boxes: [spark-b, spark-a]")
+    assert two.deploy_all(force=True).complete
+    assert "floor-group.service" in two.box("spark-a").processes
+    assert two.members() == [{"flagship@spark-b+spark-a"}] * 2
+    assert two.deploy_all().lines() == ["nothing to do"]
+
+
 def test_what_runs_and_is_of_the_other_mode_is_stopped_by_a_deployment(two: Situation) -> None:
     """However it came to run: beside what serves it has no place."""
     box = two.box("spark-a")
