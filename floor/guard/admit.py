@@ -24,6 +24,7 @@ from .fit import refusal
 
 WAIT = 60.0  # seconds; what people found an engine's memory to need after it was killed
 EVERY = 2.0
+FRESH = 30.0  # seconds; a guard reports every five, and one that is dead tells nothing of now
 
 
 def held(unit: str, environ: dict[str, str], root: Path) -> str:
@@ -41,6 +42,7 @@ def room(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
     cards: Callable[[], gpu.Cards] = lambda: gpu.read(gpu.binding()),
+    wall: Callable[[], float] = time.time,
 ) -> str:
     """Given the unit, wait until it fits, at most `WAIT` seconds. Return why it does not, empty where it does.
 
@@ -54,7 +56,7 @@ def room(
     while True:
         # Two that start at once, as at a boot, are not both promised the same memory.
         with locked(paths.under(root, paths.GUARD_STARTS)):
-            why = refusal(wanted, unit, memory.read(root), _held(root, clock()), shared=shared)
+            why = refusal(wanted, unit, memory.read(root), _held(root, clock(), wall()), shared=shared)
             if not why or wanted.mode != "protect":
                 promises.put(unit, root, clock())
                 return ""
@@ -63,14 +65,15 @@ def room(
         sleep(EVERY)
 
 
-def _held(root: Path, now: float) -> dict[str, int | None]:
-    """What each engine holds, as the guard tells: one that starts and of which nobody tells, and one that was let go a
-    moment ago, nothing yet. Without a guard nothing is known."""
+def _held(root: Path, now: float, unix: float) -> dict[str, int | None]:
+    """What each engine that starts holds, as the guard tells: one of which nobody tells, and one that was let go a
+    moment ago, nothing yet. One that runs has taken what it wants. Without a guard nothing is known."""
     held: dict[str, int | None] = dict.fromkeys(promises.read(root, now), 0)
     try:
         found: dict[str, Any] = json.loads(paths.under(root, paths.GUARD_STATE).read_text())
-        for one in found["engines"]:
-            held[str(one["unit"])] = 0 if one["starting"] and one["memory"] is None else one["memory"]
+        for one in found["engines"] if 0 <= unix - found["at"] < FRESH else ():
+            if one["starting"]:
+                held[str(one["unit"])] = one["memory"] or 0
     except (OSError, ValueError, KeyError, TypeError):
         pass  # without a guard nobody tells
     return held

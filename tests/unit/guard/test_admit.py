@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -157,9 +158,30 @@ def test_one_that_starts_and_has_taken_nothing_yet_has_its_share_promised(tmp_pa
     box(tmp_path, 105)
     report = tmp_path / "run/floor/guard/state.json"
     report.parent.mkdir(parents=True)
-    report.write_text(json.dumps({"engines": [{"unit": OTHER, "starting": True, "memory": None}]}))
+    one = {"unit": OTHER, "starting": True, "memory": None}
+    report.write_text(json.dumps({"at": time.time(), "engines": [one]}))
     settings = tmp_path / "etc/floor/guard.json"
     found = json.loads(settings.read_text())
     found["copies"].append({**found["copies"][0], "backend": "small@a", "unit": OTHER, "utilization": 0.1})
     settings.write_text(json.dumps(found))
     assert "12.2 of them promised to engines that start" in room(tmp_path, Clock())
+    report.write_text(json.dumps({"at": time.time() - 3600, "engines": [one]}))
+    assert room(tmp_path, Clock()) == ""  # a guard that died an hour ago
+    report.write_text(json.dumps({"at": time.time(), "engines": [{**one, "starting": False, "memory": GIB}]}))
+    assert room(tmp_path, Clock()) == ""  # it runs, and has what it wants
+
+
+def test_one_that_restarts_is_promised_its_share_though_the_last_report_has_it_running(tmp_path: Path) -> None:
+    box(tmp_path, 105)
+    settings = tmp_path / "etc/floor/guard.json"
+    found = json.loads(settings.read_text())
+    found["copies"].append({**found["copies"][0], "backend": "small@a", "unit": OTHER, "utilization": 0.1})
+    settings.write_text(json.dumps(found))
+    report = tmp_path / "run/floor/guard/state.json"
+    report.parent.mkdir(parents=True)
+    one = {"unit": OTHER, "starting": False, "memory": 12 * GIB}
+    report.write_text(json.dumps({"at": time.time(), "engines": [one]}))
+    promises.put(OTHER, tmp_path, 0.0)
+    clock = Clock()
+    assert room(tmp_path, clock) == ""
+    assert clock.at >= promises.LASTS
