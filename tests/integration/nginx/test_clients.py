@@ -163,3 +163,23 @@ def test_a_copy_is_sent_the_key_that_it_takes(engine: Engine) -> None:
             ask(proxy.port(), CHAT, b"{}")
             sent.append(engine.calls[-1].headers["authorization"])
     assert sent == [f"Bearer {KEY}", "Bearer the-key-that-follows", f"Bearer {KEY}"]
+
+
+def test_keepalived_is_answered_without_https_and_not_logged(engine: Engine, certificate: tuple[Path, Path]) -> None:
+    """It asks each second: any answer of nginx will do, and none of it belongs into the log."""
+    tls = {"certificate": "/etc/ssl/floor/chat.pem", "key": "/etc/ssl/floor/chat.key"}
+    made = Proxy(site([Copy(engine.host, engine.port)], tls=tls, address="192.0.2.10"))
+    text = next(path for path in made.files if path.endswith("tls.conf"))
+    for path, place in zip(tls.values(), certificate, strict=True):
+        made.files[text] = made.files[text].replace(path, str(place))
+    check = made.state.file("/etc/floor/keepalived/nginx-answers")
+    assert check is not None
+    with made as proxy:
+        answers = subprocess.run(["bash"], input=check.text, text=True, check=False)
+        trust = ssl.create_default_context(cafile=str(certificate[0]))
+        httpx.get(f"{proxy.url}/nothing", verify=trust, trust_env=False)
+        proxy.until(lambda: [line for line in proxy.log() if line["status"] == 404], "the line of the log")
+        logged = [line for line in proxy.log() if line["status"] == 400]
+    gone = subprocess.run(["bash"], input=check.text, text=True, capture_output=True, check=False)
+    assert (answers.returncode, logged) == (0, [])
+    assert gone.returncode != 0
