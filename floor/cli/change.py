@@ -104,6 +104,8 @@ def _show_modes(found: dict[str, Any], *, as_json: bool) -> None:
         say(why)
     if found["unfinished"]:
         say(f"a switch was left unfinished: {found['unfinished']}")
+    if found["at_work"]:
+        say(f"somebody is at work: {found['at_work']}")
 
 
 def restart(

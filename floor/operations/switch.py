@@ -54,7 +54,8 @@ def switch_back(site: Site, say: Say, progress: Say, *, dry_run: bool, force: bo
 
 def modes(site: Site) -> dict[str, Any]:
     """Look at every box. Return {"boxes": {name: mode, None where it has none}, "absent": {name: why}, "unfinished":
-    how a switch that was left is ended, None where none was}. Raise BoxError where no box answers."""
+    how a switch that was left is ended, None where none was, "at_work": who changes the boxes just now}. Raise
+    BoxError where no box answers."""
     answers = site.each(site.boxes, lambda _box, transport: transport.call("observe", {}))
     told = {box: answer for box, answer in answers.items() if not isinstance(answer, BoxError)}
     if not told:
@@ -64,7 +65,8 @@ def modes(site: Site) -> dict[str, Any]:
     return {
         "boxes": {box: answer.get("mode") for box, answer in told.items()},
         "absent": {box: str(answer) for box, answer in answers.items() if isinstance(answer, BoxError)},
-        "unfinished": switched(left) or None,
+        "unfinished": None if left and _works(left) else switched(left) or None,
+        "at_work": f"{left.who}: floor {left.verb}, operation {left.epoch}" if left and _works(left) else None,
     }
 
 
@@ -133,13 +135,17 @@ def _refuse_without_split(site: Site) -> None:
         )
 
 
+def _works(left: OperationSeen) -> bool:
+    return left.live and not dead(left.by)
+
+
 def _left(seen: Mapping[str, Seen]) -> OperationSeen:
     left = unfinished(seen)
     if left is None or not switched(left):
         raise RefusedError(
             "no switch was left unfinished: the last one on these boxes is done; `floor switch MODE` switches"
         )
-    if left.live and not dead(left.by):
+    if _works(left):
         raise BusyError(
             f"{left.who} (pid {left.by.get('pid')}) is at work: floor {left.verb}, operation {left.epoch}; end that "
             "process first: its hold lapses within 90 s"

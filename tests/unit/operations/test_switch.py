@@ -240,6 +240,8 @@ def test_while_somebody_switches_others_wait(two: Situation) -> None:
     for box in one.world.boxes.values():
         assert box.record is not None
         box.record["by"] = {**box.record["by"], "user": "bob"}
+    told = switch.modes(one.site())
+    assert (told["unfinished"], told["at_work"]) == (None, "bob@laptop: floor switch, operation 2")
     for verb in (lambda: one.switch("split"), one.switch_back, one.deploy_all):
         with pytest.raises(BusyError, match=r"bob@laptop"):
             verb()
@@ -336,7 +338,8 @@ def test_what_runs_and_is_of_the_other_mode_is_stopped_by_a_deployment(two: Situ
 
 def test_the_modes_are_told(two: Situation) -> None:
     told = switch.modes(two.site())
-    assert told == {"boxes": {"spark-a": "replicas", "spark-b": "replicas"}, "absent": {}, "unfinished": None}
+    none = {"absent": {}, "unfinished": None, "at_work": None}
+    assert told == {"boxes": {"spark-a": "replicas", "spark-b": "replicas"}, **none}
 
 
 def test_where_no_box_answers_no_mode_is_told(two: Situation) -> None:
