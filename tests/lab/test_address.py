@@ -17,6 +17,7 @@ from tests.lab.sites import PORT, site
 from tests.load.running import Running
 
 POWER, NGINX, HEALED = 3.0, 4.0, 2.0  # seconds; a test fails beyond twice as long
+STAYS = "/run/systemd/system/floor-proxy.service.d/stays.conf"
 DROP_VRRP = """\
 table inet lab_vrrp {
   chain input { type filter hook input priority -300; policy accept; ip protocol vrrp drop; }
@@ -100,7 +101,8 @@ def test_nginx_does_not_answer_where_the_address_is(floor: Floor, how: str) -> N
     nginx = box.pid("floor-proxy.service")
     with Watched(lab) as watched:
         if how == "killed":
-            box.run(["systemctl", "mask", "--runtime", "floor-proxy.service"])  # or it is back in a second
+            box.put(STAYS, "[Service]\nRestart=no\n")  # or it is back in a second
+            box.run(["systemctl", "daemon-reload"])
         began = time.monotonic()
         if how == "killed":
             box.run(["kill", "-KILL", str(nginx)])
@@ -109,7 +111,8 @@ def test_nginx_does_not_answer_where_the_address_is(floor: Floor, how: str) -> N
         took = served(lab, began, 2 * NGINX)
         away = until("on the other box", lambda: one(lab) not in ("", box.name), 2 * NGINX)
         if how == "killed":
-            box.run(["systemctl", "unmask", "--runtime", "floor-proxy.service"])
+            box.run(["rm", STAYS])
+            box.run(["systemctl", "daemon-reload"])
             box.run(["systemctl", "start", "floor-proxy.service"])
         else:
             faults.thaw(box, nginx)
