@@ -12,6 +12,7 @@ from floor.box.locked import locked, mine
 
 COPY, GROUP = "floor-copy-", "floor-group-"  # how engines' units begin
 KEPT = 10  # of each backend: the last few tell what the next one takes
+_TIMES = {"starts": ("seconds", "warm"), "stops": ("seconds",)}  # what an entry must tell
 BACKENDS = 64  # those that started last; a name that floor.yaml no longer has falls away with time
 
 
@@ -40,15 +41,20 @@ def backend(unit: str, root: Path = paths.ROOT) -> str:
 
 
 def read(root: Path = paths.ROOT) -> dict[str, dict[str, list[dict[str, Any]]]]:
-    """Return by backend {"starts": [...], "stops": [...]}, the oldest first. A file that is damaged tells nothing."""
+    """Return by backend {"starts": [...], "stops": [...]}, the oldest first. A file or an entry that is damaged
+    tells nothing."""
     try:
         found = json.loads(paths.under(root, paths.STARTS).read_text())
         return {
-            str(name): {kind: [dict(one) for one in entries.get(kind, ())] for kind in ("starts", "stops")}
+            str(name): {kind: [dict(one) for one in entries.get(kind, ()) if _whole(kind, one)] for kind in _TIMES}
             for name, entries in found.items()
         }
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
+
+
+def _whole(kind: str, entry: Mapping[str, Any]) -> bool:
+    return all(isinstance(entry.get(time), int | float) for time in _TIMES[kind])
 
 
 def _note(backend: str, kind: str, entry: Mapping[str, Any], root: Path) -> None:

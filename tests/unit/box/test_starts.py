@@ -42,6 +42,13 @@ def test_a_damaged_file_tells_nothing_and_is_written_anew(tmp_path: Path) -> Non
     assert list(starts.read(tmp_path)) == [A]
 
 
+def test_an_entry_that_lacks_a_time_tells_nothing(tmp_path: Path) -> None:
+    place = paths.under(tmp_path, paths.STARTS)
+    place.parent.mkdir(parents=True)
+    place.write_text('{"a": {"starts": [{"seconds": 3}, {"seconds": "3", "warm": 1}], "stops": [{}, {"seconds": 2}]}}')
+    assert starts.read(tmp_path) == {"a": {"starts": [], "stops": [{"seconds": 2}]}}
+
+
 def test_whose_unit_it_is(tmp_path: Path) -> None:
     place = paths.under(tmp_path, paths.GROUPS / "flagship.json")
     place.parent.mkdir(parents=True)
