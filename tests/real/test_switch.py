@@ -124,12 +124,25 @@ def test_back_to_a_copy_on_each_box(floor: Floor) -> None:
     )
 
 
-def test_a_switch_that_was_killed_goes_on_with_the_same_command(floor: Floor) -> None:
-    running = floor.start("switch", "split")
-    until("the copies have stopped", lambda: "active" not in active(floor.lab, COPY).values(), 200, 0.5)
-    running.send_signal(signal.SIGKILL)
-    running.communicate()
-    assert chat(floor.lab)[0] == 503
+def copies_stopped(lab: Lab) -> bool:
+    return not {"active", "deactivating"} & set(active(lab, COPY).values())
+
+
+def modes_changed(lab: Lab) -> bool:
+    return all(box.read("/etc/floor/mode") == "split\n" for box in lab.boxes.values())
+
+
+def ranks_start(lab: Lab) -> bool:
+    return active(lab, GROUP)["boxa"] == "activating"
+
+
+def test_a_switch_that_is_killed_at_three_moments_goes_on_with_the_same_command(floor: Floor) -> None:
+    for moment in (copies_stopped, modes_changed, ranks_start):
+        running = floor.start("switch", "split")
+        until(moment.__name__, lambda so=moment: so(floor.lab), START, 0.2)  # type: ignore[misc]
+        running.send_signal(signal.SIGKILL)
+        running.communicate()
+        assert chat(floor.lab)[0] == 503
     switched(floor, "split")
     assert pool(floor.lab) == [BACKEND]
     assert group(floor)["state"] == "running"
