@@ -47,6 +47,7 @@ def test_json_of_a_dry_run_and_of_nothing_to_do(floor: Floor) -> None:
     assert json.loads(done.out) == {
         "stages": [],
         "notes": [],
+        "expected": {},
         "carried": [],
         "changed": False,
         "complete": True,
