@@ -1,9 +1,12 @@
-"""From a copy on each box to one model over both, and back: under load, through boots, and against others who would
-start what is not to run."""
+"""From a copy on each box to one model over both, and back: under load, killed on the way, through boots, and against
+others who would start what is not to run."""
 
 from __future__ import annotations
 
 import json
+import os
+import random
+import signal
 import time
 from typing import Any
 
@@ -21,6 +24,8 @@ from tests.load.running import Report, Running
 
 SECOND = "second"
 SECOND_PORT = 8081
+KILLS = 2
+SEED = 20261130
 START = 60.0  # seconds for a start of simulated engines on a machine that is busy with something else
 SLACK = 2.0  # seconds that a switch should take beside what the engines take
 LOOKS = 12  # and it fails only where that is more than so many looks at the boxes take on this machine
@@ -209,3 +214,54 @@ def test_a_boot_brings_back_exactly_the_mode(floor: Floor, mode: str) -> None:
         assert engines(lab, name) == {right}
     floor("switch", mode)
     assert floor("deploy").stdout.strip() == "nothing to do"
+
+
+def test_a_power_cut_in_the_middle_leaves_each_box_in_one_mode(floor: Floor) -> None:
+    lab = floor.lab
+    floor("switch", "replicas")
+    process = floor.start("switch", "split")
+    until("the first box is switched", lambda: "split" in modes(lab), 4 * START, 0.02)
+    lab.boxes["boxb"].power_cut()
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    lab.boxes["boxb"].boot()
+    until("boxb is up", lambda: lab.boxes["boxb"].run(["true"], check=False).returncode == 0, START)
+    for name, mode in zip(lab.boxes, modes(lab), strict=True):
+        allowed = {"split": {PART}, "replicas": {COPY}}[mode]
+        assert engines(lab, name) <= allowed, (name, mode)
+    assert floor("deploy", code=5).stderr.count("floor switch") >= 1
+    floor("switch", "--abort")
+    until("answers", lambda: generates(lab), START)
+    assert modes(lab) == ["replicas", "replicas"]
+    assert [engines(lab, name) for name in lab.boxes] == [{COPY}, {COPY}]
+
+
+def test_killed_at_seeded_points_the_same_command_or_the_way_back_ends_it(floor: Floor) -> None:
+    lab = floor.lab
+    moments = random.Random(SEED)  # noqa: S311 # not for secrets
+    floor("switch", "replicas")
+    began = time.monotonic()
+    floor("switch", "split")
+    whole = time.monotonic() - began
+    second = f"http://{lab.boxes['boxa'].address}:{SECOND_PORT}"
+    with (
+        Running(proxy(lab), MODEL, "--clients", "2", "--tokens", "20", enter=lab.client.enter()) as load,
+        Running(second, SECOND, "--clients", "1", "--tokens", "20", enter=lab.client.enter()) as beside,
+    ):
+        for number in range(KILLS):
+            mode = ("replicas", "split")[number % 2]
+            process = floor.start("switch", mode)
+            time.sleep(moments.uniform(0, 0.8 * whole))
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            print(f"kill {number + 1}, towards {mode}; modes {modes(lab)}")
+            for name in lab.boxes:
+                assert len(engines(lab, name)) <= 1, name
+            if number == KILLS - 1:
+                floor("switch", "--abort", code=None)
+            floor("switch", mode)
+            until("answers", lambda: generates(lab), START)
+        report, untouched = load.stop(), beside.stop()
+    print(f"a whole switch takes {whole:.1f} s; under load meanwhile: {report.statuses}, {untouched}")
+    assert set(report.statuses) <= {"200", "503"}, report
+    assert untouched.failures == [], untouched
