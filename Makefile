@@ -50,9 +50,9 @@ packaging: install machine
 # Two boxes with systemd, sshd, nginx and Docker, in network namespaces of this machine (root). Two such pairs side by
 # side, a file each: they mostly wait.
 lab: install machine
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder tests/lab
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder tests/lab tests/soak
 
-# The same boxes in faults under load, for as long as FLOOR_SOAK says (3 minutes; root). Not part of `make test`.
+# The soak alone: the same boxes in faults under load, 3 minutes or for as long as FLOOR_SOAK says (root).
 soak: install machine
 	$(BIN)/pytest -s tests/soak
 
