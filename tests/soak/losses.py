@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-EDGE = 0.5  # between a fault and the note of its time, on a busy machine
+EDGE = 2.0  # between the note of a time and what it is of: a command in a box takes a second on a busy machine
 FOUND = 8.0  # until a box without a word is out of the pools, and what was sent to it has ended: twice what it takes
 MOVED = 8.0  # until the shared address is served elsewhere: twice the longest goal
 SHARED = "shared"

@@ -11,10 +11,10 @@ from tests.soak.losses import SHARED, Fault, unexplained
     ("kind", "held", "target", "start", "end", "explained"),
     [
         ("engine", False, "boxb", 9, 11, True),  # it was in flight
-        ("engine", False, "boxa", 11, 12, False),  # sent after it: to be passed on
-        ("engine", False, "boxa", 8, 9, False),
+        ("engine", False, "boxa", 13, 14, False),  # sent after it: to be passed on
+        ("engine", False, "boxa", 5, 6, False),
         ("hung", False, "boxb", 11, 17, True),  # it waited on it
-        ("hung", False, "boxb", 9, 17, False),  # it was being answered before, and after
+        ("hung", False, "boxb", 7, 17, False),  # it was being answered before, and after
         ("hung", False, "boxb", 20, 21, False),
         ("nginx", False, "boxa", 12, 13, True),
         ("nginx", False, "boxb", 9, 11, False),
