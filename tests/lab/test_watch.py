@@ -146,6 +146,7 @@ def test_a_copy_that_systemd_gave_up_is_started_again(floor: Floor) -> None:
     until("the watchdog has started it", lambda: any("start: failed" in text for text in said(box, "watchdog")), 60)
     box.run(["rm", "-r", f"/run/systemd/system/{UNIT}.d"])
     box.run(["systemctl", "daemon-reload"])
+    until("it is up again", lambda: state(box)["ActiveState"] == "active", 60, 0.5)
     until("it serves again", lambda: "flagship@boxb" in pool(floor.lab), 60, 0.5)
 
 

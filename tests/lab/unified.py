@@ -52,7 +52,7 @@ BINDING = '''"""Stands in for the driver of a GPU that shares the box's memory."
 import json
 from types import SimpleNamespace
 class NVMLError(Exception): pass
-def nvmlInit(): open("/srv/nvml.json").close()
+def nvmlInit(): pass
 def nvmlDeviceGetCount(): return 1
 def nvmlDeviceGetHandleByIndex(index): return index
 def nvmlDeviceGetMemoryInfo(card): raise NVMLError("Not Supported")
