@@ -40,6 +40,7 @@ def main(argv: list[str], stdin: BinaryIO, stdout: BinaryIO) -> int:
     stream: Stream | None = None
     try:
         call, function = request(stdin.readline(LONGEST_LINE), stdin, stdout, root)
+        call.note()
         result = function(call)
         stream = result if isinstance(result, Stream) else None
         answer: dict[str, Any] = {"ok": {} if stream else result}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from floor.agent.params import Params
-from floor.box import command, paths
+from floor.box import command, events, paths
 from floor.box.operation import Operation
 
 POLL = 0.2  # seconds between two looks of a call that waits
@@ -51,6 +51,18 @@ class Call:
             return
         with self.operation.idle():
             yield
+
+    def note(self) -> None:
+        """Write down the `event` that came with the call, {text, data}, if one did, before the call does anything.
+
+        It is told as of who holds the box under the call's epoch. Raise HeldError where another one does.
+        """
+        if "event" not in self.params.values:
+            return
+        told = Params(self.params.call, self.params.mapping("event"))
+        by = self.operation.renew(self.params.whole("epoch", 1))["by"]
+        who = f"{by['user']}@{by['host']}" if by.get("user") else "floor"
+        events.append(who, told.text("text"), told.mapping("data"), at=self.wall(), root=self.root)
 
     def until(self, look: Callable[[], tuple[bool, Any]]) -> Any:
         """Call `look` until its first value is true or the call's time is over, and return its second value."""

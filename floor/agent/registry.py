@@ -15,7 +15,7 @@ CALLS = {
     "config": ("put",),
     "drain": ("add", "remove"),
     "engine": ("check", "idle"),
-    "events": ("append", "read"),
+    "events": ("read",),
     "fabric": ("look", "meet"),
     "fetch": ("look", "read", "list", "start", "stop", "drop"),
     "files": ("put", "remove"),

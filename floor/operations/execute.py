@@ -57,24 +57,23 @@ class Execution:
         """Carry out one step. Raise FloorError with where, what was found and what to do."""
         if step.away:
             self.lease.rebooted.add(step.box)
-        if step.why:
-            self._event(step)
         if step.call == "secrets.share":
             self._share(step)
         elif step.call == "clients.share":
             self._share_clients(step)
         elif step.until is None:
-            self._call(step, step.params)
+            self._call(step, {**step.params, **self._event(step)})
         else:
             self._wait(step, step.until)
 
     def _wait(self, step: Step, until: Until) -> None:
         clock, started = self.site.clock, self.site.clock()
         reached, first, up_at = 0, None, started
-        deadline, killed = until.deadline, False
+        deadline, killed, event = until.deadline, False, self._event(step)
         while True:
             left = deadline - (clock() - started)
-            answer = self._call(step, {**step.params, "timeout": max(0.0, min(CALL_SECONDS, left))})
+            answer = self._call(step, {**step.params, **event, "timeout": max(0.0, min(CALL_SECONDS, left))})
+            event = {}
             reached = reached + 1 if answer.get(until.field) == until.value else 0
             if reached >= until.times:
                 return
@@ -132,25 +131,28 @@ class Execution:
 
     def _share(self, step: Step) -> None:
         """Keys pass through this process's memory only: from the box that made them to the box that lacks them."""
-        source = step.params["source"]
-        keys = self._call(Step(source, "secrets.ensure", {}, step.text), {})
+        source, event = step.params["source"], self._event(step)
+        keys = self._call(Step(source, "secrets.ensure", {}, step.text), event if step.box == source else {})
         if step.box != source:
-            self._call(Step(step.box, "secrets.put", {}, step.text), keys)
+            self._call(Step(step.box, "secrets.put", {}, step.text), {**keys, **event})
 
     def _share_clients(self, step: Step) -> None:
         source = step.params["source"]
         found = self._call(Step(source, "clients.read", {}, step.text), {})
         missing = bool(step.params.get("missing"))
-        self._call(Step(step.box, "clients.put", {}, step.text), {**found, "missing": missing})
+        self._call(Step(step.box, "clients.put", {}, step.text), {**found, "missing": missing, **self._event(step)})
 
     def _kill(self, step: Step, answer: Any) -> None:
         left = answer.get("left") or []
         self.say(f"  {step.box}: {step.text}: still there, ending it at once (pids {left})")
         self._call(Step(step.box, step.call.replace(".stop", ".kill"), {}, step.text), step.params)
 
-    def _event(self, step: Step) -> None:
+    def _event(self, step: Step) -> dict[str, Any]:
+        """What the call of a step has its box write down before it does anything; nothing for one without a reason."""
+        if not step.why:
+            return {}
         data = {"call": step.call, "why": step.why, "verb": self.lease.record["verb"], "epoch": self.lease.epoch}
-        self._call(Step(step.box, "events.append", {}, step.text), {"text": step.text, "data": data})
+        return {"event": {"text": step.text, "data": data}}
 
 
 def _together(errors: list[FloorError]) -> FloorError:

@@ -45,6 +45,7 @@ class Site:
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     together: Callable[[Sequence[Callable[[], Any]]], list[Any]] = in_threads
+    _asked: dict[str, dict[str, Any]] = field(default_factory=dict, init=False, repr=False)  # what was asked last
 
     def each(self, boxes: Iterable[str], ask: Callable[[str, Transport], Answer]) -> dict[str, Answer | BoxError]:
         """Ask several boxes at once. A box that fails is in the result with its error, the others are not held up."""
@@ -79,13 +80,22 @@ class Site:
         asked_for = [box for box in self.boxes if among is None or box in among]
         addresses = {name: self.resolve(box.host) for name, box in config.boxes.items()}
         toward = sorted({address for address in addresses.values() if address})
-        asked = {"toward": toward, "read": [str(paths.MEMBERS)]}
-        first, absent = self._ask(asked_for, dict.fromkeys(asked_for, asked), patience)
+        plain = {"toward": toward, "read": [str(paths.MEMBERS)]}
+        before = {box: self._asked.get(box, {}) for box in asked_for}
+        asking = {
+            box: {**last, **plain, "read": [*plain["read"], *last.get("read", ())]} for box, last in before.items()
+        }
+        first, absent = self._ask(asked_for, asking, patience)
+        _demand_one(first, absent)
         facts = box_facts(addresses, first)
         wanted = build(config, _mode(mode, first, switch=switch), facts, self.release)
+        # What a box is to be asked follows from what it tells. While that is what it was asked last, once is enough.
         asking = {box: questions(config, wanted[box], first[box].get("owned") or ()) for box in first}
-        answers, late = self._ask(first, asking, patience)
-        seen = {box: parse(box, answer) for box, answer in answers.items()}
+        others = [box for box in first if asking[box] != before[box]]
+        again, late = self._ask(others, asking, patience)
+        self._asked.update(asking)
+        seen = {box: parse(box, {**first, **again}[box]) for box in first if box not in late}
+        _demand_one(seen, late)
         unasked = {box: f"{box}: takes no part" for box in self.boxes if box not in asked_for}
         return Aim(config, wanted, seen, {**absent, **late, **unasked}, addresses, facts=facts)
 
@@ -117,9 +127,12 @@ class Site:
                 found[box] = answer
         if failed:
             raise BoxError("\n".join(failed))
-        if absent and not found:
-            raise BoxError("no box answers:\n" + "\n".join(absent.values()))
         return found, absent
+
+
+def _demand_one(found: Mapping[str, object], absent: Mapping[str, str]) -> None:
+    if absent and not found:
+        raise BoxError("no box answers:\n" + "\n".join(absent.values()))
 
 
 def box_facts(addresses: Mapping[str, str | None], observed: Mapping[str, Mapping[str, Any]]) -> dict[str, BoxFacts]:

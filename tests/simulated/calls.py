@@ -31,6 +31,8 @@ class Calls:
         if params.get("epoch") is not None and name != "operation.take":
             now = self._box.moment()
             self._box.record = lease.renewed(lease.held(self._box.record, params["epoch"], now), now)
+        if told := params.get("event"):
+            self._box.events.append({"at": self._box.world.now, "box": self._box.name, "who": "floor", **told})
         return getattr(self, name.replace(".", "_"))(params)
 
     def _until(self, params: dict[str, Any], look: Callable[[], tuple[bool, Any]]) -> Any:
@@ -323,11 +325,6 @@ class Calls:
 
     def pool_direct(self, params: dict[str, Any]) -> Any:
         return self._until(params, lambda: (not (ways := self._box.pools.ways), {"reached": not ways}))
-
-    def events_append(self, params: dict[str, Any]) -> Any:
-        event = {"at": self._box.world.now, "box": self._box.name, "who": "floor", "text": params["text"]}
-        self._box.events.append({**event, "data": params["data"]})
-        return {}
 
     def events_read(self, params: dict[str, Any]) -> Any:
         return self._box.events[-params["lines"] :]

@@ -60,7 +60,6 @@ LOOKING = {
     "foreign.look",
     "fabric.look",
     "fabric.meet",
-    "events.append",
     "operation.renew",
 } | WAITING
 CALLER = {"user": "ada", "host": "laptop", "pid": 0, "started": 1.0}  # whoever runs a command now

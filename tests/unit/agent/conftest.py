@@ -110,6 +110,7 @@ class Box:
             lambda: self.time,
             self.sleep,
         )
+        call.note()
         return find(name)(call)
 
 

@@ -43,7 +43,7 @@ def test_a_file_elsewhere_is_refused_and_nothing_is_written(box: Box) -> None:
         ("secrets.put", {"engine": KEY, "status": KEY}),
         ("drain.add", {"backend": "m@a", "holder": "x"}),
         ("drain.remove", {"backend": "m@a", "holder": "x"}),
-        ("events.append", {"text": "x"}),
+        ("observe", {"event": {"text": "x"}}),
         ("units.reload", {}),
         ("memory.wait", {"bytes": 1}),
         ("pool.wait", {"model": "m", "backend": "m@a"}),
@@ -100,16 +100,17 @@ def test_a_key_is_not_repeated_in_an_error(box: Box) -> None:
 
 
 def test_an_event_tells_who_holds_the_box(box: Box) -> None:
-    box.call("events.append", epoch=EPOCH, text="stop m@a", data={"why": "argv"})
-    box.call("events.append", text="by hand", who="bob@desk")
-    box.call("events.append", text="nobody")
-    found = box.call("events.read", lines=5)
-    assert [(event["who"], event["text"], event["data"]) for event in found] == [
-        ("ann@laptop", "stop m@a", {"why": "argv"}),
-        ("bob@desk", "by hand", {}),
-        ("floor", "nobody", {}),
-    ]
-    assert box.call("events.read", lines=1)[0]["text"] == "nobody"
+    told = {"text": "stop m@a", "data": {"why": "argv"}}
+    (event,) = box.call("events.read", epoch=EPOCH, lines=5, event=told)
+    assert (event["who"], event["text"], event["data"]) == ("ann@laptop", "stop m@a", {"why": "argv"})
+    box.call("events.read", epoch=EPOCH, lines=5, event={"text": "nothing more"})
+    assert box.call("events.read", lines=1)[0]["text"] == "nothing more"
+
+
+def test_an_event_without_words_is_named_and_nothing_is_done(box: Box) -> None:
+    with pytest.raises(UsageError, match=r"files.put: parameter text: must be a text, it is missing"):
+        box.call("files.put", epoch=EPOCH, files=[FILE], event={})
+    assert not (box.root / "etc/floor").exists()
 
 
 def install(box: Box, monkeypatch: pytest.MonkeyPatch, **params: Any) -> list[Any]:

@@ -95,7 +95,7 @@ def test_an_edited_file_is_not_deployed_by_a_restart(deployed: Situation) -> Non
 
 def test_one_that_failed_goes_on_and_says_so(deployed: Situation) -> None:
     world = deployed.world
-    world.calls, world.at = 0, 40
+    world.calls, world.at = 0, 24
     world.then = lambda _box: setattr(world.boxes["spark-b"], "full", True)
     with pytest.raises(FloorError, match=r"fits in memory: not within 120 s: it needs 50.0 GiB, 1.0 GiB are free"):
         outcome(deployed)
