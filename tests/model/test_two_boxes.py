@@ -20,7 +20,7 @@ FAULTS = {
     "slept": faults.slept,
 }
 GENTLE = {"killed", "lost", "slept"}
-LONG = 120  # calls
+LONG = 130  # calls
 SAMPLED = {"back to replicas", "back to split"}  # shorter, and made of the same steps as the switches themselves
 BOXES = {"away for a moment", "away", "power cut"}
 
