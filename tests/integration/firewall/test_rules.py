@@ -20,7 +20,7 @@ from floor.desired.state import BoxFacts
 
 FILE = """
 boxes:
-  a: {host: 192.0.2.1, fabric: {interface: e, address: 198.51.100.1}}
+  a: {host: 192.0.2.1, fabric: {interface: e, address: "fd05::1"}}
   b: {host: "fd00::2", fabric: {interface: e, address: "fd05::2"}}
 models:
   big:
