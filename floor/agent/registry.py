@@ -24,6 +24,7 @@ CALLS = {
     "launch": ("check", "trial"),
     "logs": ("",),
     "memory": ("wait",),
+    "mode": ("put",),
     "nginx": ("test",),
     "observe": ("",),
     "operation": ("take", "renew", "release"),

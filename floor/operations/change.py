@@ -98,12 +98,12 @@ class Change:
             aim, plan = self._look_again(first.seen, first.absent)
             if not plan:
                 return aim
-            now = plan.stages[0]
-            if done.count(now) >= SAME or (done and done[-1] == now):
-                raise FloorError(_stuck(now))
-            self.refuse_outage(Plan((now,)))
-            execution.stage(now)
-            done.append(now)
+            for now in plan.first:
+                if done.count(now) >= SAME or (done and done[-1] == now):
+                    raise FloorError(_stuck(now))
+                self.refuse_outage(Plan((now,)))
+                execution.stage(now)
+                done.append(now)
 
     def refuse_outage(self, plan: Plan) -> None:
         """Raise RefusedError where `plan` takes the last serving copy of a model and `force` is not given."""

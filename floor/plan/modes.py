@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from floor.box import paths
-from floor.plan import difference, lanes
+from floor.plan import lanes
 from floor.plan.aim import Aim, Wanted
 from floor.plan.copies import part_files
-from floor.plan.files import file_steps
 from floor.plan.outage import duration, expected
 from floor.plan.seen import Seen
 from floor.plan.serving import Serving
-from floor.plan.steps import Stage, Step, stage
+from floor.plan.steps import Stage, Step, stage, sure
 
 
 def switching(aim: Aim) -> list[str]:
@@ -53,7 +52,7 @@ def plan_leaving(aim: Aim, serving: Serving) -> list[Stage]:
         found[0] = [*_announce(aim, outage, going), *found[0]]
     for model in models:
         serving.leaves(model, names)
-    return stage(f"stop what does not run in mode {aim.mode}", *found, outage=outage)
+    return sure(stage(f"stop what does not run in mode {aim.mode}", *found, outage=outage))
 
 
 def _announce(aim: Aim, outage: Sequence[str], going: Sequence[Wanted]) -> list[Step]:
@@ -75,13 +74,14 @@ def coming(aim: Aim, model: str) -> list[Wanted]:
 
 
 def plan_mode(aim: Aim) -> list[Stage]:
-    """Given the aim, return the stage that puts every box into the mode: nothing of the other one runs by then."""
+    """Given the aim, return the stage that puts every box into the mode. A box where anything of the other one runs by
+    then, as after a power cut, refuses it."""
     found = []
     for box in switching(aim):
-        file = aim.wanted[box].file(str(paths.MODE))
-        wanted = difference.FileDifference(str(paths.MODE), file, f"says {aim.seen[box].mode}")
-        found.append(file_steps(box, [wanted]))
-    return stage(f"mode {aim.mode}", *found)
+        down = [unit for copy in aim.sleeping for where, unit in copy.places if where == box]
+        text, why = f"write {paths.MODE}", f"{paths.MODE} says {aim.seen[box].mode}"
+        found.append([Step(box, "mode.put", {"mode": aim.mode, "down": down}, text, why)])
+    return sure(stage(f"mode {aim.mode}", *found))
 
 
 def staying(aim: Aim) -> set[str]:

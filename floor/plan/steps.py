@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Late = Literal["fail", "go on", "kill"]
@@ -45,11 +45,15 @@ class Step:
 
 @dataclass(frozen=True)
 class Stage:
-    """Steps that belong together. Lanes run side by side, the steps of a lane one after the other."""
+    """Steps that belong together. Lanes run side by side, the steps of a lane one after the other.
+
+    One that is `sure` has calls that prove what they did: the next stage of the same plan may follow it without a look.
+    """
 
     title: str
     lanes: tuple[tuple[Step, ...], ...]
     outage: tuple[str, ...] = ()  # models that nobody serves while this stage runs
+    sure: bool = False
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -69,6 +73,12 @@ class Plan:
         return bool(self.stages)
 
     @property
+    def first(self) -> tuple[Stage, ...]:
+        """The stages that run before the next look: the first one, and those that follow upon one that is sure."""
+        last = next((at for at, stage in enumerate(self.stages) if not stage.sure), len(self.stages) - 1)
+        return self.stages[: last + 1]
+
+    @property
     def outage(self) -> tuple[str, ...]:
         """The models that will be away for a while."""
         return tuple(sorted({model for stage in self.stages for model in stage.outage}))
@@ -78,3 +88,8 @@ def stage(title: str, *lanes: tuple[Step, ...] | list[Step], outage: tuple[str, 
     """Given lanes of which some may be empty, return one stage, or none where there is nothing to do."""
     full = tuple(tuple(lane) for lane in lanes if lane)
     return [Stage(title, full, outage)] if full else []
+
+
+def sure(stages: list[Stage]) -> list[Stage]:
+    """Given stages whose calls prove what they did, return them so that the next one follows without a look."""
+    return [replace(each, sure=True) for each in stages]

@@ -91,6 +91,13 @@ class Calls:
         put = self._box.put
         return {"changed": [f["path"] for f in params["files"] if put(f["path"], f["text"], f["mode"], f["owner"])]}
 
+    def mode_put(self, params: dict[str, Any]) -> Any:
+        for name in params["down"]:
+            if name in self._box.processes or name in self._box.left:
+                raise BoxError(f"{self._box.name}: {name} runs again, so the mode stays; run the same command again")
+        self._box.put("/etc/floor/mode", f"{params['mode']}\n", 0o644, "root:root")
+        return {}
+
     def files_remove(self, params: dict[str, Any]) -> Any:
         return {"changed": [path for path in params["paths"] if self._box.remove(path)]}
 

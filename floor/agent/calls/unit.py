@@ -97,7 +97,7 @@ def stop(call: Call) -> dict[str, Any]:
             if name.startswith(ENGINES):
                 _mark(call, unit)
             systemctl.do(["stop", "--no-block", "--", name], call.run)
-        answer = dict(call.until(lambda: _gone(call, name)))
+        answer = dict(call.until(lambda: gone(call, name)))
         if answer["stopped"] and unit.active not in STOPPED:
             _note(call, unit)
         return answer
@@ -119,7 +119,8 @@ def _note(call: Call, unit: UnitFacts) -> None:
         starts.stopped(backend, seconds=call.clock() - mark.monotonic, at=call.wall(), root=call.root)
 
 
-def _gone(call: Call, name: str) -> tuple[bool, dict[str, Any]]:
+def gone(call: Call, name: str) -> tuple[bool, dict[str, Any]]:
+    """Given a unit, return whether no process and no container of it is left, and {stopped, left, active}."""
     unit = systemctl.show([name], call.run)[name]
     left: list[Any] = list(processes.in_cgroup(unit.cgroup, call.root))
     boxed = containers.of_unit(name)
@@ -138,7 +139,7 @@ def kill(call: Call) -> dict[str, Any]:
         boxed = containers.of_unit(name)
         if boxed in containers.inspect([boxed], call.run):
             containers.remove(boxed, call.run)
-        return {"left": _gone(call, name)[1]["left"]}
+        return {"left": gone(call, name)[1]["left"]}
 
 
 def wait(call: Call) -> dict[str, Any]:
@@ -157,5 +158,5 @@ def wait(call: Call) -> dict[str, Any]:
 
 def _state(call: Call, name: str, wanted: str) -> tuple[bool, dict[str, Any]]:
     unit = systemctl.show([name], call.run)[name]
-    reached = unit.active == "active" if wanted == "active" else _gone(call, name)[0]
+    reached = unit.active == "active" if wanted == "active" else gone(call, name)[0]
     return reached or unit.active == "failed", {**unit.as_json(), "reached": reached}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from floor.errors import BoxError, BusyError, FloorError, RefusedError, UsageError
@@ -73,10 +75,35 @@ def test_old_engines_stop_on_every_box_before_any_box_is_in_the_mode_and_that_be
     log = [line.split()[1] for line in two.world.log]
     last_stop = max(at for at, call in enumerate(log) if call == "unit.stop")
     starts = [at for at, call in enumerate(log) if call == "unit.start"]
-    puts = [at for at, call in enumerate(log) if call == "files.put" and last_stop < at < starts[0]]
+    puts = [at for at, call in enumerate(log) if call == "mode.put" and last_stop < at < starts[0]]
     assert len(puts) == 2
     assert len(starts) == 2
     assert log[puts[-1] : starts[0]].count("memory.wait") == 2
+
+
+def test_no_look_delays_what_comes_once_all_is_stopped(two: Situation) -> None:
+    two.switch("split")
+    log = [line.split()[1] for line in two.world.log]
+    last_stop = max(at for at, call in enumerate(log) if call == "unit.stop")
+    assert "observe" not in log[last_stop : log.index("unit.start")]
+
+
+def test_a_box_that_boots_into_the_old_mode_in_between_keeps_it_until_the_command_runs_again(two: Situation) -> None:
+    box = two.box("spark-b")
+    answer = box.calls.mode_put
+
+    def booted(params: dict[str, Any]) -> Any:
+        box.calls.mode_put = answer  # type: ignore[method-assign]
+        box.start(COPY)
+        return answer(params)
+
+    box.calls.mode_put = booted  # type: ignore[method-assign]
+    with pytest.raises(FloorError, match=f"spark-b: {COPY} runs again, so the mode stays; run the same command again"):
+        two.switch("split")
+    assert box.text("/etc/floor/mode") == "replicas\n"
+    two.switch("split")
+    assert two.switch("split").lines() == ["nothing to do"]
+    assert COPY not in box.processes
 
 
 def test_a_dry_run_says_what_it_takes_and_how_long(two: Situation) -> None:
