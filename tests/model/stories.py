@@ -95,8 +95,7 @@ def _all_booted(situation: Situation) -> list[str]:
 def _left(situation: Situation) -> None:
     """A deployment that was killed with one of the copies changed and the other one on its way."""
     deployed(TWO_BOXES, "max_requests: 12", "max_requests: 13")(situation)
-    situation.fate = Caller(0, 52, after=True, then=lambda _box: situation.caller.kill())
-    assert commands.deploy(situation) == commands.KILLED
+    _killed_before(situation, commands.deploy, "spark-b", "memory.wait")
     assert (situation.starts("spark-a"), situation.starts("spark-b")) == (2, 1)
 
 
@@ -111,17 +110,22 @@ def _between(mode: str) -> Callable[[Situation], None]:
 
     def prepare(situation: Situation) -> None:
         (split if mode == "replicas" else deployed(SWITCHED))(situation)
-        whole = copy.deepcopy(situation)
-        whole.world.log.clear()
-        whole.fate = caller = Caller(0)
-        assert commands.switched(mode)(whole) == 0
-        puts = [at for at, (box, call) in enumerate(_called(whole), 1) if (box, call) == ("spark-b", "files.put")]
-        situation.fate = Caller(0, puts[-2] - 1, after=True, then=lambda _box: situation.caller.kill())
-        assert commands.switched(mode)(situation) == commands.KILLED
+        _killed_before(situation, commands.switched(mode), "spark-b", "mode.put")
         modes = {box.text("/etc/floor/mode") for box in situation.world.boxes.values()}
-        assert len(modes) == 2, (modes, len(caller.asked))
+        assert len(modes) == 2, modes
 
     return prepare
+
+
+def _killed_before(situation: Situation, command: Callable[[Situation], int], box: str, call: str) -> None:
+    """Let `command` run until its process is killed just before it makes such a call of a box for the first time."""
+    whole = copy.deepcopy(situation)
+    whole.world.log.clear()
+    whole.fate = Caller(0)
+    assert command(whole) == 0
+    at = _called(whole).index((box, call)) + 1
+    situation.fate = Caller(0, at, then=lambda _box: situation.caller.kill())
+    assert command(situation) == commands.KILLED
 
 
 def _called(situation: Situation) -> list[tuple[str, str]]:
