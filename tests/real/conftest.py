@@ -8,6 +8,8 @@ from tests.lab.boxes import Lab
 from tests.lab.session import close_session_lab, session_lab
 from tests.real.environment import shows
 
+pytest.register_assert_rewrite("tests.real.deployed")  # what differs is told there, too
+
 
 def pytest_sessionfinish() -> None:
     """Remove the lab at the end of the session, after all fixtures are torn down."""
