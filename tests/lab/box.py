@@ -115,8 +115,9 @@ class Box:
         """Return whether the box is running."""
         return self.process is not None and self.process.poll() is None and self.leader != 0
 
-    def boot(self, deadline: float = 90.0) -> None:
-        """Switch the box on and wait until all its units are up. Raises LabError with what failed or is missing."""
+    def boot(self, deadline: float = 90.0, *, settled: bool = True) -> None:
+        """Switch the box on and wait until all its units are up, or without `settled` until sshd is: a part of a group
+        may wait for other boxes. Raises LabError with what failed or is missing."""
         if self.is_on():
             raise LabError(f"{self.name} is already on")
         network.plug(self.wire)
@@ -125,15 +126,16 @@ class Box:
         )
         self.process = nspawn.start(argv, self.wire.name, self.console)
         self.leader = nspawn.leader(self.process, self.console)
-        self.await_running(deadline)
+        self._await(["is-system-running"] if settled else ["is-active", "ssh.service"], deadline)
 
-    def await_running(self, deadline: float) -> None:
-        """Wait until systemd says `running`. Raises LabError when it says `degraded`, or after `deadline` seconds."""
+    def _await(self, question: list[str], deadline: float) -> None:
+        """Wait until systemctl answers `running` or `active`. Raises LabError for `degraded`, or after `deadline`
+        seconds."""
         end = time.monotonic() + deadline
         state = ""
         while time.monotonic() < end:
-            state = self.run(["systemctl", "is-system-running"], check=False).stdout.strip()
-            if state == "running":
+            state = self.run(["systemctl", *question], check=False).stdout.strip()
+            if state in ("running", "active"):
                 return
             if state == "degraded":
                 break

@@ -34,7 +34,7 @@ def send(signal: str, box: Box, pid: int) -> list[int]:
     """Send a signal to a process of the box and all below it; return their ids, as numbered in the box."""
     rows = box.run(["ps", "-e", "-o", "pid=,ppid="]).stdout.split()
     tree = below(pid, [(int(child), int(parent)) for child, parent in zip(rows[::2], rows[1::2], strict=True)])
-    box.run(["kill", f"-{signal}", *map(str, tree)])
+    box.run(["kill", f"-{signal}", *map(str, tree)], check=signal != "KILL")  # systemd may have ended some already
     return tree
 
 
