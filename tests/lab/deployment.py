@@ -103,7 +103,7 @@ def written(lab: Lab) -> dict[str, str]:
     """Every file of floor's on every box with the time of its last change, but for those that services write when they
     see something."""
     find = ["find", "/etc/floor", "/etc/systemd/system", "/var/lib/floor", "/opt/floor/current"]
-    for mine in ("-path */secrets/*", "-name guard-history.json", "-name events.jsonl"):
+    for mine in ("-type d", "-path */secrets/*", "-name guard-history.json", "-name events.jsonl"):
         find += ["-not", *mine.split()]
     find += ["-printf", "%p %T@ %C@\n"]
     return {box.name: box.run(find).stdout for box in lab.boxes.values()}
