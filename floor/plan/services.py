@@ -115,10 +115,10 @@ def _verb(aim: Aim, box: str, unit: Unit, changed: Collection[str]) -> tuple[str
     """What to tell systemd of a service: nothing, start, restart or reload; and why."""
     seen = aim.seen[box]
     there = seen.unit(unit.name)
+    if unit.kind is Kind.TARGET:  # for boots alone: while an engine loads after one, it is still inactive
+        return "", ""
     if not there.running or there.sub == "auto-restart":
         return "start", f"it is {there.active}"
-    if unit.kind is Kind.TARGET:
-        return "", ""
     if why := difference.relaunch(unit, there, seen):
         return "restart", why
     read = sorted(set(changed) & set(unit.reload_on))

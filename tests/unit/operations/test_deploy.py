@@ -159,6 +159,11 @@ def test_a_stopped_service_is_started_and_no_engine_touched(deployed: Situation)
     assert not deployed.deploy()
 
 
+def test_a_target_that_waits_for_engines_after_a_boot_is_left_alone(deployed: Situation) -> None:
+    deployed.box("spark-b").processes.pop("floor.target", None)
+    assert not deployed.deploy()
+
+
 def test_a_comment_in_the_file_is_recorded_and_restarts_nothing(deployed: Situation) -> None:
     deployed.text = "# our boxes\n" + deployed.text
     assert deployed.deploy()
