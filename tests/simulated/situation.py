@@ -64,15 +64,18 @@ LOOKING = {
 } | WAITING
 CALLER = {"user": "ada", "host": "laptop", "pid": 0, "started": 1.0}  # whoever runs a command now
 ASLEEP: set[object] = set()  # the processes that are neither at work nor dead
-_BUILT: dict[tuple[object, ...], dict[str, BoxState]] = {}
+_BUILT: dict[tuple[object, ...], tuple[Config, dict[str, BoxState]]] = {}
 
 
 def built(config: Config, mode: str, facts: Mapping[str, BoxFacts], release: str) -> dict[str, BoxState]:
-    """`build`, once for the same input: these tests plan thousands of times."""
+    """`build`, once for the same input: these tests plan thousands of times.
+
+    The file is kept with what was built of it: of one that is gone, another one would get the id.
+    """
     key = (id(config), mode, tuple(facts.items()), release)
     if key not in _BUILT:
-        _BUILT[key] = build(config, mode, facts, release)
-    return _BUILT[key]
+        _BUILT[key] = config, build(config, mode, facts, release)
+    return _BUILT[key][1]
 
 
 @dataclass
