@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from floor.box import files, paths
 from floor.box.locked import locked, mine
@@ -32,6 +34,10 @@ class Hold:
         ends = "`floor guard release` or another launch"
         ends = ends if self.lasting else f"there is room for it again, {ends}"
         return f"the guard keeps it down, until {ends}: {self.reason}"
+
+    def forbids(self, launch: str) -> bool:
+        """Given the digest that the unit would be started with (empty: not known), say whether it must not be."""
+        return not (launch and self.launch and launch != self.launch)
 
 
 def read(root: Path = paths.ROOT) -> dict[str, Hold]:
@@ -71,7 +77,26 @@ def against(unit: str, launch: str, root: Path = paths.ROOT) -> Hold | None:
     `launch` empty: not known, so any hold counts.
     """
     hold = read(root).get(unit)
-    return None if hold is None or (launch and hold.launch and launch != hold.launch) else hold
+    return hold if hold is not None and hold.forbids(launch) else None
+
+
+def installed(unit: str, root: Path = paths.ROOT) -> str:
+    """Given a unit, return the digest that its file would start it with, empty where there is none."""
+    try:
+        text = paths.under(root, paths.UNITS / unit).read_text(errors="replace")
+    except OSError:
+        return ""
+    found = re.search(r"^Environment=FLOOR_LAUNCH=([0-9a-f]+)$", text, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def told(root: Path = paths.ROOT) -> dict[str, dict[str, Any]]:
+    """Return the holds by unit as JSON, each with the digest `installed`. A list that is broken tells none: a start
+    says what is wrong with it."""
+    try:
+        return {unit: {**asdict(hold), "installed": installed(unit, root)} for unit, hold in read(root).items()}
+    except FloorError:
+        return {}
 
 
 def _write(holds: dict[str, Hold], root: Path) -> None:

@@ -12,6 +12,7 @@ from floor.operations import caller
 from floor.operations.execute import LOST_POLL, LOST_SECONDS, Execution
 from floor.operations.lease import Lease
 from floor.operations.site import Site
+from floor.plan import held
 from floor.plan.abandoned import digest
 from floor.plan.aim import Aim
 from floor.plan.steps import Plan, Stage
@@ -46,7 +47,10 @@ class Change:
     def look(self) -> tuple[Aim, Plan]:
         """Observe, and plan from that."""
         aim = self._observe(patience=LOST_POLL)
-        return aim, self.planner(aim)
+        return aim, self._plan(aim)
+
+    def _plan(self, aim: Aim) -> Plan:
+        return held.opened(aim, self.planner(aim), force=self.force)
 
     def _observe(self, among: Collection[str] | None = None, patience: float = 0.0) -> Aim:
         aim = self.site.observe(self.mode, among=among, patience=patience, switch=self.switch)
@@ -70,16 +74,17 @@ class Change:
             self.progress(f"  {', '.join(lost)}; trying again")
             self.site.sleep(LOST_POLL)
         aim = dataclasses.replace(aim, absent={**aim.absent, **away})
-        return aim, self.planner(aim)
+        return aim, self._plan(aim)
 
     def run(self, aim: Aim, plan: Plan) -> Aim:
         """Carry out `plan`, which was made from `aim`, and all that turns out to be left after it. Return what was seen
         at the end.
 
-        Raise RefusedError where the last serving copy would be taken and `force` is not given, BusyError where
-        somebody else holds the boxes, FloorError with where it stopped and why.
+        Raise RefusedError where the last serving copy would be taken, or one started that the guard keeps down, and
+        `force` is not given, BusyError where somebody else holds the boxes, FloorError with where it stopped and why.
         """
         self.refuse_outage(plan)
+        _refuse_held(aim, plan)
         if found := self.problems(aim):
             raise FloorError("nothing was changed:\n" + "\n".join(f"  {line}" for line in found))
         with Lease(self.site, aim.seen, self.verb, self.target, digest(self.site.loaded.text)) as lease:
@@ -102,6 +107,7 @@ class Change:
                 if done.count(now) >= SAME or (done and done[-1] == now):
                     raise FloorError(_stuck(now))
                 self.refuse_outage(Plan((now,)))
+                _refuse_held(aim, Plan((now,)))
                 execution.stage(now)
                 done.append(now)
 
@@ -123,6 +129,12 @@ class Change:
                 f"floor.yaml no longer has {', '.join(gone)}, which serves now: who asks for it gets no answer any "
                 "more; accept that with --force"
             )
+        raise RefusedError("\n".join(found))
+
+
+def _refuse_held(aim: Aim, plan: Plan) -> None:
+    """Raise RefusedError where `plan` starts what the guard keeps down."""
+    if found := held.refusals(aim, plan):
         raise RefusedError("\n".join(found))
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from floor.plan import holders, lanes
-from floor.plan.aim import Aim, Wanted
+from floor.plan import held, holders, lanes
+from floor.plan.aim import Aim, Part, Wanted
 from floor.plan.serving import Serving
 from floor.plan.steps import Plan, Stage, Step, Until, stage
 
@@ -22,6 +22,7 @@ def plan_reboot(aim: Aim, before: Mapping[str, str]) -> Plan:
     serving = Serving(aim)
     boxes = [box for box in before if box in aim.seen]
     left = any(aim.seen[box].boot == before[box] for box in boxes)
+    down = [copy for copy in aim.copies if _kept_down(aim, copy)]
     for box in sorted(boxes, key=lambda box: aim.seen[box].boot == before[box]):
         copies = [copy for copy in aim.copies if copy.on(box)]
         if aim.seen[box].boot == before[box]:
@@ -30,11 +31,17 @@ def plan_reboot(aim: Aim, before: Mapping[str, str]) -> Plan:
         else:
             stages += stage(f"let in what {box} holds", _after(aim, box, copies, left=left))
         for copy in copies:
-            serving.joins(copy)
+            if copy not in down:
+                serving.joins(copy)
     proxies = _proxies(aim, before)
     notes = [f"{box} is a proxy: who uses its own address gets no answer until it is back" for box in proxies]
     if proxies and (shared := aim.config.proxy.address) and len(aim.proxies) > 1:
         notes.append(f"whoever of them holds {shared} hands it to another proxy box first")
+    notes += [
+        f"{copy.backend} is kept down by the guard: it does not start with its box, and is not waited for"
+        for copy in down
+        if any(box in before for box, _ in copy.places)
+    ]
     return Plan(tuple(stages), (*notes, *(f"left as it is: {why}" for why in aim.absent.values())))
 
 
@@ -59,6 +66,18 @@ def _names(copies: list[Wanted], model: str) -> set[str]:
     return {copy.backend for copy in copies if copy.model == model}
 
 
+def _kept_down(aim: Aim, copy: Wanted) -> bool:
+    """Whether the guard keeps a part of it down: then none of it serves after a boot."""
+    return any(
+        held.kept_down(aim, part) is not None and not aim.seen[part.box].unit(part.unit).running for part in copy.parts
+    )
+
+
+def _starts(aim: Aim, copy: Wanted, part: Part) -> bool:
+    """Whether a part, and all the rest of its group, starts with its box."""
+    return aim.seen[part.box].unit(part.unit).enabled == "enabled" and not _kept_down(aim, copy)
+
+
 def _reboot(aim: Aim, box: str, boot: str, copies: list[Wanted], outage: tuple[str, ...]) -> list[Step]:
     seen, why = aim.seen[box], "asked for"
     here = [(copy, part) for copy in copies if (part := copy.on(box))]
@@ -66,7 +85,7 @@ def _reboot(aim: Aim, box: str, boot: str, copies: list[Wanted], outage: tuple[s
     out = [step for copy in up for step in lanes.take_out(aim, copy, why, last=copy.model in outage)]
     # All are taken out before any is waited for: what they have ends side by side.
     out.sort(key=lambda step: step.call == "engine.idle")
-    starts = [(copy, part) for copy, part in here if seen.unit(part.unit).enabled == "enabled"]
+    starts = [(copy, part) for copy, part in here if _starts(aim, copy, part)]
     order = Step(box, "box.reboot", {"boot": boot}, f"reboot {box}", why, away=BOOT_SECONDS)
     back = Step(
         box,
@@ -88,7 +107,7 @@ def _after(aim: Aim, box: str, copies: list[Wanted], *, left: bool) -> list[Step
         part = copy.on(box)
         if aim.active(copy):
             steps += lanes.rejoin(aim, copy, awaited=aim.knows(copy))
-        elif part and aim.seen[box].unit(part.unit).enabled == "enabled":
+        elif part and _starts(aim, copy, part):
             steps += [*lanes.wait_warm(copy), *lanes.let_in(aim, copy)]
     return [*steps, *(_others(aim, box, now=True) if left else [])]
 

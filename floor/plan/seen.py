@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from floor.box.drains import Drain, live
+from floor.box.holds import Hold
 
 RUNNING = frozenset({"active", "activating", "reloading", "deactivating"})
 
@@ -101,6 +102,8 @@ class Seen:
     tls: Mapping[str, Any] | None = None
     firewalls: tuple[Mapping[str, Any], ...] = ()
     starts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    holds: Mapping[str, Hold] = field(default_factory=dict)
+    installed: Mapping[str, str] = field(default_factory=dict)  # the launch that a held unit's file would start
 
     @property
     def boot(self) -> str:
@@ -160,6 +163,8 @@ def parse(box: str, answer: Mapping[str, Any]) -> Seen:
         firewall=answer.get("firewall") or {},
         firewalls=tuple(answer.get("firewalls") or ()),
         starts=answer.get("starts") or {},
+        holds={unit: _hold(one) for unit, one in (answer.get("holds") or {}).items()},
+        installed={unit: str(one.get("installed") or "") for unit, one in (answer.get("holds") or {}).items()},
     )
 
 
@@ -193,6 +198,10 @@ def _unit(name: str, seen: Mapping[str, Any]) -> UnitSeen:
         image=container.get("image"),
         left=tuple(seen.get("left") or ()),
     )
+
+
+def _hold(seen: Mapping[str, Any]) -> Hold:
+    return Hold(**{key: value for key, value in seen.items() if key != "installed"})
 
 
 def _operation(seen: Mapping[str, Any]) -> OperationSeen:

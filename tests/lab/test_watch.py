@@ -161,6 +161,7 @@ def test_a_memory_hog_is_survived(floor: Floor) -> None:
     assert state(box, "hog.service")["ActiveState"] == "active"
     until("it is skipped, not started", lambda: state(box)["Result"] == "exec-condition", 60, 0.5)
     assert f"! {UNIT} is kept down, until there is room for it" in floor("guard", "status").stdout
+    assert "the guard keeps it down, until there is room for it again" in floor("deploy", code=5).stderr
     until("a person is told", lambda: any(one["key"] == f"hold {UNIT}" for one in told(box)), 60, 1)
     assert chat(floor.lab)[0] == 200  # the other box carries on
 

@@ -256,7 +256,7 @@ class SimulatedBox:
         text = self.text(UNITS + unit)
         if text is None:
             raise BoxError(f"{self.name}: systemctl start: Unit {unit} not found.")
-        if engines.engine(unit) and not engines.admitted(self, unit):
+        if engines.engine(unit) and (not engines.admitted(self, unit) or engines.kept_down(self, unit)):
             return  # skipped, which is no failure
         found = re.search(r"FLOOR_LAUNCH=([0-9a-f]+)", text)
         digest = found.group(1) if found else Launch(argv=()).digest

@@ -164,6 +164,8 @@ class Calls:
         return {}
 
     def unit_start(self, params: dict[str, Any]) -> Any:
+        if why := engines.kept_down(self._box, params["unit"]):
+            raise RefusedError(f"{self._box.name}: {params['unit']}: {why}")
         if self._box.state(params["unit"]) not in ("active", "activating"):
             self._box.start(params["unit"])
         return {}

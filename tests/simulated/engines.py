@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from floor.box import paths
+from floor.box.holds import Hold
 from tests.simulated.world import LOAD_SECONDS
 
 if TYPE_CHECKING:
@@ -44,6 +45,18 @@ def admitted(box: SimulatedBox, unit: str) -> bool:
     line = re.search(r"^ExecCondition=.*?-qx (.*) /etc/floor/mode$", box.text(paths.UNITS / unit) or "", re.MULTILINE)
     words = line[1].replace("-e ", "").split() if line else None
     return words is None or (box.text(paths.MODE) or "").strip() in words
+
+
+def installed(box: SimulatedBox, unit: str) -> str:
+    """The launch that the unit's file would start."""
+    found = re.search(r"FLOOR_LAUNCH=([0-9a-f]+)", box.text(paths.UNITS / unit) or "")
+    return found[1] if found else ""
+
+
+def kept_down(box: SimulatedBox, unit: str) -> str:
+    """Why the guard keeps it down, empty where it does not."""
+    hold = Hold(**box.holds[unit]) if unit in box.holds else None
+    return hold.words if hold and hold.forbids(installed(box, unit)) else ""
 
 
 def joined(box: SimulatedBox, unit: str) -> float | None:

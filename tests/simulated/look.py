@@ -40,6 +40,7 @@ def observe(box: SimulatedBox, params: dict[str, Any]) -> dict[str, Any]:
         "listening": {**_listening(box), **box.held},
         "drains": {name: [asdict(one) for one in held] for name, held in box.recorded.items() if held},
         "starts": box.noted,
+        "holds": {unit: {**hold, "installed": engines.installed(box, unit)} for unit, hold in box.holds.items()},
         "pool": box.pools.state(),
         **box.keyring.told(box),
         "firewall": {

@@ -20,8 +20,12 @@ def state(call: Call) -> dict[str, Any]:
 
 
 def release(call: Call) -> dict[str, Any]:
-    """{unit} → {released: whether it was kept down}. Nothing is started."""
+    """{unit, epoch|null} → {released: whether it was kept down}. Nothing is started. With an epoch that must hold the
+    box, and says itself why it lets the unit go."""
     unit = call.params.text("unit")
+    if call.params.maybe_whole("epoch") is not None:
+        with call.work():
+            return {"released": holds.drop(unit, call.root)}
     released = holds.drop(unit, call.root)
     if released:
         said = f"{unit} was let go by somebody; it may start again"

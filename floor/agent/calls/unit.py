@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from floor.agent.call import Call
-from floor.box import containers, holds, leaving, observe, paths, processes, secrets, starts, systemctl
+from floor.box import containers, holds, leaving, paths, processes, secrets, starts, systemctl
 from floor.box.locked import mine
 from floor.box.units import UnitFacts
 from floor.errors import RefusedError, UsageError
@@ -51,9 +51,7 @@ def _begin(call: Call, verb: str) -> dict[str, Any]:
 
 def _refuse_held(call: Call, name: str) -> None:
     """Raise RefusedError where the guard keeps a copy down: its unit would be skipped without a word."""
-    text = observe.text(str(paths.UNITS / name), call.root) or ""
-    launch = re.search(r"^Environment=FLOOR_LAUNCH=([0-9a-f]+)$", text, re.MULTILINE)
-    hold = holds.against(name, launch[1] if launch else "", call.root)
+    hold = holds.against(name, holds.installed(name, call.root), call.root)
     if hold is not None:
         raise RefusedError(f"{name}: {hold.words}")
 

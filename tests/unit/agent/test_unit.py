@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from floor.box import paths, starts
+from floor.box import holds, paths, starts
 from floor.box.lease import HeldError
-from floor.errors import UsageError
+from floor.errors import RefusedError, UsageError
 
 from .conftest import EPOCH, Box, Unit
 
@@ -22,6 +22,19 @@ def running(**more: Any) -> Unit:
 def test_starting_orders_and_does_not_wait(box: Box) -> None:
     box.units[NAME] = Unit()
     assert box.call("unit.start", epoch=EPOCH, unit=NAME) == {}
+    assert box.ran == [f"start --no-block -- {NAME}"]
+
+
+def test_one_that_the_guard_keeps_down_is_refused_and_let_go_by_who_holds_the_box(box: Box) -> None:
+    holds.put(holds.Hold(NAME, "2.5 GiB were left", "", 1.0), box.root)
+    box.units[NAME] = Unit()
+    with pytest.raises(RefusedError, match=f"^{NAME}: the guard keeps it down"):
+        box.call("unit.start", epoch=EPOCH, unit=NAME)
+    with pytest.raises(HeldError):
+        box.call("guard.release", epoch=EPOCH - 1, unit=NAME)
+    assert box.call("guard.release", epoch=EPOCH, unit=NAME) == {"released": True}
+    assert box.call("guard.release", epoch=EPOCH, unit=NAME) == {"released": False}
+    box.call("unit.start", epoch=EPOCH, unit=NAME)
     assert box.ran == [f"start --no-block -- {NAME}"]
 
 

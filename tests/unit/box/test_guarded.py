@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -171,3 +172,16 @@ def test_a_hold_is_an_alarm(tmp_path: Path) -> None:
     ends = "there is room for it again, `floor guard release` or another launch"
     words = f"a.service: the guard keeps it down, until {ends}: 2.5 GiB were left"
     assert alarms.read(tmp_path, 1.0) == [words]
+
+
+def test_a_hold_is_told_with_what_its_unit_would_start(tmp_path: Path) -> None:
+    hold = holds.Hold("a.service", "2.5 GiB were left", "abc", 1.0, 7)
+    holds.put(hold, tmp_path)
+    assert holds.told(tmp_path) == {"a.service": {**asdict(hold), "installed": ""}}
+    unit = tmp_path / "etc/systemd/system/a.service"
+    unit.parent.mkdir(parents=True)
+    unit.write_text("[Service]\nEnvironment=FLOOR_LAUNCH=00ff\n")
+    assert holds.told(tmp_path)["a.service"]["installed"] == "00ff"
+    assert [hold.forbids(launch) for launch in ("abc", "", "00ff")] == [True, True, False]
+    (tmp_path / "var/lib/floor/holds.json").write_text("[")
+    assert holds.told(tmp_path) == {}

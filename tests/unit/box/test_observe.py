@@ -51,6 +51,7 @@ def test_a_box_that_was_only_set_up_has_nothing(quiet: Programs, root: Path) -> 
         "listening": {},
         "drains": {},
         "starts": {},
+        "holds": {},
         "pool": None,
         "secrets": None,
         "keys": None,
