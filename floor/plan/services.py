@@ -92,10 +92,26 @@ def _lane(aim: Aim, box: str, pool: Between | None) -> list[Step]:
     anew = False
     steps += takeover.fronts(aim, box)
     for unit in units:
+        if unit.kind is Kind.TARGET:
+            steps += _target(seen, unit)
+            continue
         verb, why = _verb(aim, box, unit, changed)
         steps += _unit(seen, unit, verb, why, _patience(aim, unit.name))
         anew = anew or (unit.kind is Kind.POOL and verb != "")
     return [*steps, *_settled(aim, seen)] if anew else steps
+
+
+def _target(seen: Seen, unit: Unit) -> list[Step]:
+    """The target is for boots. Only where none has started it yet it is started, which starts nothing: no engine is
+    enabled by then. After that it is left alone: it is inactive for as long as an engine loads after a boot, and where
+    somebody stopped it; starting it would start every engine that is down, all at once."""
+    if seen.unit(unit.name).enabled == "enabled":
+        return []
+    # Enabled last, so that a deployment that is killed in between starts it again.
+    return [
+        Step(seen.box, "unit.start", {"unit": unit.name}, f"start {unit.name}", "no boot has started it yet"),
+        Step(seen.box, "unit.enable", {"unit": unit.name}, f"enable {unit.name}"),
+    ]
 
 
 def _unit(seen: Seen, unit: Unit, verb: str, why: str, seconds: float) -> list[Step]:
@@ -115,8 +131,6 @@ def _verb(aim: Aim, box: str, unit: Unit, changed: Collection[str]) -> tuple[str
     """What to tell systemd of a service: nothing, start, restart or reload; and why."""
     seen = aim.seen[box]
     there = seen.unit(unit.name)
-    if unit.kind is Kind.TARGET:  # for boots alone: while an engine loads after one, it is still inactive
-        return "", ""
     if not there.running or there.sub == "auto-restart":
         return "start", f"it is {there.active}"
     if why := difference.relaunch(unit, there, seen):

@@ -52,8 +52,6 @@ def _units(box: SimulatedBox, state: BoxState) -> list[str]:
         process = box.processes.get(unit.name)
         if unit.name not in box.enabled:
             found.append(f"{unit.name} is not enabled")
-        if unit.kind is Kind.TARGET:
-            continue  # a boot starts it
         if not unit.runs(state.mode):
             found += [f"{unit.name} runs in mode {state.mode}"] if process is not None else []
             continue

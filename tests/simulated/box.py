@@ -14,6 +14,7 @@ from floor.apply.transport import UnreachableError
 from floor.box import drains, lease, paths
 from floor.box.drains import Drain
 from floor.desired import firewall, keepalived
+from floor.desired.services import TARGET
 from floor.desired.state import Launch
 from floor.errors import BoxError
 from tests.simulated import engines
@@ -50,6 +51,7 @@ class Process:
     following: str | None  # of pools and proxies: the engine key that follows the present one
     settings: dict[str, Any]
     pid: int
+    leaves: bool = False  # a part of a group: a deployment takes it away
 
     port: int | None = field(init=False)
     share: float = field(init=False)  # of the box's memory
@@ -139,6 +141,7 @@ class SimulatedBox:
         self.watchdog: dict[str, dict[str, Any]] = {}
         self.foreign_lines: list[str] = []  # what its watchdog knows of units of somebody else's
         self.announced: dict[str, Any] = {}  # what clients of this box are told of a switch
+        self.booting: dict[str, str] = {}  # the engines that the last boot started, and the runs that these are
         self.noted: dict[str, Any] = {}  # how long starts and stops took here
         self.pools = Pools(self)
         self.calls = answering(self)
@@ -172,6 +175,7 @@ class SimulatedBox:
         for unit in sorted(self.enabled):
             if UNITS + unit in self.files:
                 self.start(unit)
+        self.booting = {name: one.invocation for name, one in self.processes.items() if engines.engine(name)}
 
     def wipe(self) -> None:
         """Floor and all that is its own is taken off."""
@@ -247,10 +251,17 @@ class SimulatedBox:
             return "inactive"
         if unit in self.stopping:
             return "deactivating"
+        if unit == TARGET and self._boots():  # its start waits for those of what it wants
+            return "inactive"
         if process.digest in self.world.broken:
             return "failed" if self.world.now > process.started + 5 else "activating"
         ready = engines.ready(self, unit) if engines.engine(unit) else process.started
         return "active" if ready is not None and self.world.now >= ready else "activating"
+
+    def _boots(self) -> bool:
+        """Whether an engine that the boot has started still loads."""
+        loading = (name for name in self.booting if self.state(name) == "activating")
+        return any(self.processes[name].invocation == self.booting[name] for name in loading)
 
     def start(self, unit: str) -> None:
         text = self.text(UNITS + unit)

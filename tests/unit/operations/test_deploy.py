@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from floor.desired.services import TARGET
 from floor.errors import BoxError, FloorError, RefusedError
 from floor.plan.difference import COPY_PREFIX
 from tests.simulated.situation import ONE_BOX, TWO_BOXES, Situation
@@ -159,9 +160,47 @@ def test_a_stopped_service_is_started_and_no_engine_touched(deployed: Situation)
     assert not deployed.deploy()
 
 
-def test_a_target_that_waits_for_engines_after_a_boot_is_left_alone(deployed: Situation) -> None:
-    deployed.box("spark-b").processes.pop("floor.target", None)
+def target(situation: Situation) -> list[tuple[str, bool, int]]:
+    """Of the target of each box: its state, whether a boot starts it, and how often it was started."""
+    boxes = situation.world.boxes.values()
+    return [
+        (box.state(TARGET), TARGET in box.enabled, situation.starts(box.name, TARGET)) for box in boxes if box.files
+    ]
+
+
+def test_the_target_of_the_engines_is_active_after_a_first_deployment_whatever_kills_it(situation: Situation) -> None:
+    """It is started before any engine is enabled, so that it starts none."""
+    killed = situation.at_each_call(Situation.deploy)
+    between = [left for left in killed if ("active", False, 1) in target(left)]
+    assert between
+    for left in between:
+        left.world.sleep(100)
+        left.deploy()
+        assert [found[:2] for found in target(left)] == [("active", True)] * 2
+    assert target(situation) == [("active", True, 1)] * 2
+
+
+def test_a_target_that_somebody_stopped_is_left_alone(deployed: Situation) -> None:
+    deployed.box("spark-b").lose(TARGET)
     assert not deployed.deploy()
+    deployed.edit("max_requests: 12", "max_requests: 13")
+    assert deployed.deploy()
+    assert target(deployed) == [("active", True, 1), ("inactive", True, 1)]
+
+
+def test_a_target_that_waits_for_engines_after_a_boot_is_left_alone(deployed: Situation) -> None:
+    deployed.box("spark-b").power_cut()
+    assert target(deployed)[1] == ("inactive", True, 2)
+    deployed.edit("max_requests: 12", "max_requests: 13")
+    assert deployed.deploy()
+    assert target(deployed) == [("active", True, 1), ("active", True, 2)]
+
+
+def test_a_target_that_somebody_disabled_is_enabled_again(deployed: Situation) -> None:
+    deployed.box("spark-b").enabled.discard(TARGET)
+    assert deployed.deploy()
+    assert target(deployed)[1][:2] == ("active", True)
+    assert deployed.starts("spark-b") == 1
 
 
 def test_a_comment_in_the_file_is_recorded_and_restarts_nothing(deployed: Situation) -> None:
