@@ -99,14 +99,29 @@ def invocations(lab: Lab) -> dict[str, dict[str, str]]:
     return found
 
 
-def written(lab: Lab) -> dict[str, str]:
-    """Every file of floor's on every box with the time of its last change, but for those that services write when they
-    see something."""
+# What services write of their own accord, whatever is deployed: that it is there is compared, not when it was written.
+OF_SERVICES = {
+    "/var/lib/floor/guard-history.json": "floor-guard keeps its readings every ten minutes",
+    "/var/lib/floor/events.jsonl": "everybody appends to it; what is no service's is compared line by line",
+}
+SERVICES = ("pool", "guard", "watchdog", "group")  # who events are of that no command has caused
+
+
+def written(lab: Lab) -> dict[str, list[str]]:
+    """Of every box all files of floor's with the time of their last change, all folders, and the events of commands.
+
+    A folder's own time tells nothing more: it changes when a name comes or goes, which the list shows, and when a
+    file is renamed over another, which changes that file.
+    """
     find = ["find", "/etc/floor", "/etc/systemd/system", "/var/lib/floor", "/opt/floor/current"]
-    for mine in ("-type d", "-path */secrets/*", "-name guard-history.json", "-name events.jsonl"):
-        find += ["-not", *mine.split()]
-    find += ["-printf", "%p %T@ %C@\n"]
-    return {box.name: box.run(find).stdout for box in lab.boxes.values()}
+    find += ["-printf", "%p %y %m %u:%g %T@ %C@\n"]
+    found = {}
+    for box in lab.boxes.values():
+        rows = [line.split() for line in box.run(find).stdout.splitlines()]
+        found[box.name] = [" ".join(row[:4] if row[1] == "d" or row[0] in OF_SERVICES else row) for row in rows]
+        lines = box.read("/var/lib/floor/events.jsonl").splitlines()
+        found[box.name] += [line for line in lines if json.loads(line)["who"] not in SERVICES]
+    return found
 
 
 def status(floor: Floor) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tests.lab.box import Box
+from tests.lab.commands import CommandFailed
+from tests.lab.machine import LabError
 
 SILENCE = """\
 table inet lab_silence
@@ -31,11 +33,27 @@ def kill(box: Box, pid: int) -> list[int]:
 
 
 def send(signal: str, box: Box, pid: int) -> list[int]:
-    """Send a signal to a process of the box and all below it; return their ids, as numbered in the box."""
+    """Send a signal to a process of the box and all below it; return their ids, as numbered in the box.
+
+    Of those to be killed some may be gone by then: systemd ends the others of a unit when its first is. Raise LabError
+    where there is no such process to begin with, CommandFailed for whatever else goes wrong.
+    """
     rows = box.run(["ps", "-e", "-o", "pid=,ppid="]).stdout.split()
-    tree = below(pid, [(int(child), int(parent)) for child, parent in zip(rows[::2], rows[1::2], strict=True)])
-    box.run(["kill", f"-{signal}", *map(str, tree)], check=signal != "KILL")  # systemd may have ended some already
+    pairs = [(int(child), int(parent)) for child, parent in zip(rows[::2], rows[1::2], strict=True)]
+    if pid not in dict(pairs):
+        raise LabError(f"{box.name}: there is no process {pid} to send {signal} to")
+    tree = below(pid, pairs)
+    argv = ["kill", f"-{signal}", *map(str, tree)]
+    done = box.run(argv, check=False)
+    if done.returncode and not (signal == "KILL" and only_gone(done.stderr)):
+        raise CommandFailed(argv, done.returncode, done.stdout, done.stderr)
     return tree
+
+
+def only_gone(said: str) -> bool:
+    """Given what kill(1) printed, say whether all that it could not reach was gone already."""
+    lines = said.splitlines()
+    return bool(lines) and all(line.startswith("kill: ") and line.endswith("No such process") for line in lines)
 
 
 def below(pid: int, processes: Iterable[tuple[int, int]]) -> list[int]:

@@ -106,6 +106,8 @@ def test_a_frozen_process_hangs_with_its_children_until_thawed(boxa: Box) -> Non
     wait_for(
         "sleeper failed", lambda: boxa.run(["systemctl", "is-failed", "sleeper"], check=False).stdout == "failed\n", 5
     )
+    with pytest.raises(LabError, match=f"there is no process {main} to send KILL to"):
+        faults.kill(boxa, main)
 
 
 def test_a_partition_is_silent_and_heals(boxa: Box, boxb: Box) -> None:

@@ -34,6 +34,12 @@ def test_it_answers_through_either_proxy(floor: Floor) -> None:
         assert events.rstrip().endswith("data: [DONE]")
 
 
+def test_the_target_of_the_engines_is_as_after_a_boot(floor: Floor) -> None:
+    for box in floor.lab.boxes.values():
+        assert box.run(["systemctl", "is-active", "floor.target"]).stdout == "active\n"
+        assert box.run(["systemctl", "is-enabled", "floor.target"]).stdout == "enabled\n"
+
+
 def test_both_copies_are_in_both_pools(floor: Floor) -> None:
     for box in floor.lab.boxes:
         assert pool(floor.lab, box) == ["flagship@boxa", "flagship@boxb"]

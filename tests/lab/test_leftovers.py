@@ -93,6 +93,14 @@ def test_what_descends_from_a_process() -> None:
     assert faults.below(2, [(1, 0), (2, 1), (3, 2), (4, 1), (5, 3)]) == [2, 3, 5]
 
 
+def test_a_kill_may_miss_only_what_is_gone() -> None:
+    gone, denied = "kill: (3): No such process\n", "kill: (2): Operation not permitted\n"
+    assert faults.only_gone(gone)
+    assert faults.only_gone(2 * gone)
+    assert not faults.only_gone(gone + denied)
+    assert not faults.only_gone("")
+
+
 def test_waiting_ends_with_what_was_seen() -> None:
     with pytest.raises(LabError, match=r"the moon: not after .* the last answer was ''"):
         wait_for("the moon", lambda: "", 0.05, 0.01)
