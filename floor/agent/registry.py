@@ -20,6 +20,7 @@ CALLS = {
     "fetch": ("look", "read", "list", "start", "stop", "drop"),
     "files": ("put", "remove"),
     "foreign": ("look", "disable", "stop", "kill"),
+    "group": ("leave",),
     "guard": ("state", "release"),
     "launch": ("check", "trial"),
     "logs": ("",),

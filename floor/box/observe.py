@@ -113,7 +113,8 @@ def seen_units(keys: Mapping[str, Iterable[str]], root: Path = paths.ROOT, run: 
 def _part(unit: units.UnitFacts, root: Path) -> dict[str, Any]:
     """How far the part of a group is that this unit runs."""
     model = unit.name.removeprefix(GROUP).removesuffix(".service")
-    return parts.told("", unit, parts.get(model, root)).as_json()
+    mark = parts.get(model, root)
+    return {**parts.told("", unit, mark).as_json(), "leaves": parts.leaves(unit.invocation, mark)}
 
 
 def _children(pid: int) -> list[int]:

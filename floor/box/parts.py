@@ -37,7 +37,8 @@ class Mark:
     """What a gate has written, `at` which time of the monotonic clock: the start that it is of, whether it let that go,
     the generation that was joined (None: none yet), and what an earlier start left behind: process ids, or a container.
 
-    `spared`: it was ended for another part's sake. `among`: the boxes of the other parts at that time.
+    `spared`: it was ended for another part's sake. `among`: the boxes of the other parts at that time. `leaves`: a
+    deployment takes its group away, and changes who can be asked before that.
     """
 
     start: str
@@ -47,6 +48,7 @@ class Mark:
     at: float = 0.0
     spared: bool = False
     among: tuple[str, ...] = ()
+    leaves: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ def get(model: str, root: Path = paths.ROOT) -> Mark | None:
             float(found["at"]),
             found["spared"] is True,
             tuple(str(box) for box in found.get("among") or ()),
+            found.get("leaves") is True,
         )
     except (OSError, ValueError, TypeError, KeyError):
         return None
@@ -104,6 +107,11 @@ def told(part: str, unit: UnitFacts, mark: Mark | None) -> Told:
         return Told(part, unit.name, phase)
     left = own.left if own is not None and phase is Phase.WAITING else ()
     return Told(part, unit.name, phase, unit.invocation, own.generation if own is not None else None, left)
+
+
+def leaves(start: str, mark: Mark | None) -> bool:
+    """Given a start of a part and its mark, return whether a deployment takes that away."""
+    return mark is not None and mark.leaves and mark.start == start
 
 
 def _phase(unit: UnitFacts, mark: Mark | None) -> Phase:

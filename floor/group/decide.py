@@ -106,6 +106,12 @@ def ends(own: Told, went: float, others: Mapping[str, Look]) -> str:
     return ""
 
 
+def told_alone(others: Mapping[str, Look]) -> dict[str, Look]:
+    """Given what is known of the others of a group that a deployment takes away, return what they tell: no silence of
+    them counts, since who can be asked changes first."""
+    return {box: Look(None if look.away or look.mute else look.told) for box, look in others.items()}
+
+
 def _gone(own: Told, went: float, look: Look) -> str:
     if look.away >= AWAY:
         return f"there has been no way to it for {look.away:.0f} s"

@@ -17,7 +17,7 @@ from floor.errors import FloorError
 
 from . import settings
 from .ask import Others
-from .decide import ends
+from .decide import ends, told_alone
 from .end import end
 from .settings import Group, Settings
 
@@ -83,6 +83,7 @@ class Service:
                 self._say(one.group, words)
                 return
             looks = one.others.look(settings.keys(self._settings, self._root))
+            looks = told_alone(looks) if parts.leaves(own.start, mark) else looks
             if why := ends(own, self._clock() - one.since, looks):
                 self._end(one.group, own, why)
             self._say(one.group, "")

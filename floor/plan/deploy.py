@@ -12,7 +12,7 @@ from floor.plan.guard import plan_guard, plan_narrowing
 from floor.plan.keys import key_notes, plan_forgotten_clients, plan_keys, plan_promotion, plan_settled
 from floor.plan.modes import plan_leaving, plan_mode, plan_sleeping
 from floor.plan.pools import forgotten
-from floor.plan.retire import in_the_way, plan_retirements, plan_unwatched, retired
+from floor.plan.retire import in_the_way, plan_leaving_groups, plan_retirements, retired
 from floor.plan.services import plan_leftovers, plan_services
 from floor.plan.serving import Serving
 from floor.plan.steps import Plan, Stage, Step, stage
@@ -35,7 +35,7 @@ def plan_deploy(aim: Aim, config_text: str) -> Plan:
         *plan_absent(aim, serving),
         *plan_keys(aim, serving),
         *plan_starters(aim),
-        *plan_unwatched(aim),
+        *plan_leaving_groups(aim),
         *plan_guard(aim),
         *plan_services(aim, serving),
         *plan_sleeping(aim),

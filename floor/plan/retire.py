@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from floor.box import paths
 from floor.desired import copies, groups
 from floor.plan import difference, lanes
 from floor.plan.aim import Aim, Copy, Wanted, check_params
 from floor.plan.files import file_steps, is_unit, reload_units
 from floor.plan.serving import Serving
-from floor.plan.steps import Stage, Step, Until, stage
+from floor.plan.steps import Stage, Step, stage
 
-WATCH = f"{groups.SERVICE}.service"
-WATCH_SECONDS = 30.0
 ROUNDING = 1e-6  # of shares that are added up
 
 
@@ -62,32 +59,33 @@ def _share(argv: Sequence[str]) -> float:
         return 0.0
 
 
-def plan_unwatched(aim: Aim) -> list[Stage]:
-    """Given the aim, return the stage that stops the service which watches over groups, on boxes with a running part
-    of one that goes or gets other boxes.
+def plan_leaving_groups(aim: Aim) -> list[Stage]:
+    """Given the aim, return the stage that tells the boxes which running groups go, or get other boxes.
 
-    It would take what changes first, rules and the other boxes' status ports, for a part that is gone, and end the
-    group under its requests. With other boxes it starts again under its new settings.
+    Rules and the other boxes' status ports change before what runs is drained: who watches over a group (floor-group)
+    would take the others for lost, and end it under its requests. It watches on, and believes what they tell alone. A
+    group that stays after all, as when a deployment is taken back, is watched over as before.
     """
-    found = []
-    for box, seen in aim.seen.items():
-        changes = any(each.path == str(paths.GROUP_SETTINGS) for each in aim.differing(box, None))
-        if going := _regrouped(aim, box) if changes and seen.unit(WATCH).running else []:
-            why = f"{', '.join(going)} is drained and stopped"
-            until = Until("stopped", WATCH_SECONDS, late="kill")
-            found.append([Step(box, "unit.stop", {"unit": WATCH}, f"stop {WATCH}", why, until)])
-    return stage("leave groups that go to this deployment", *found)
+    found = [
+        [_leave(box, copy, leaves=goes) for copy, goes in _groups(aim, box) if seen.unit(copy.unit).leaves != goes]
+        for box, seen in aim.seen.items()
+    ]
+    return stage("tell who watches over groups which of them go", *found)
 
 
-def _regrouped(aim: Aim, box: str) -> list[str]:
-    """The groups with a running part on a box that are not wanted there as they are."""
+def _leave(box: str, copy: Copy, *, leaves: bool) -> Step:
+    text = f"believe no silence around {copy.backend}" if leaves else f"watch over {copy.backend} as before"
+    why = "it is drained and stopped" if leaves else "it stays"
+    return Step(box, "group.leave", {"model": copy.model, "leaves": leaves}, text, why)
+
+
+def _groups(aim: Aim, box: str) -> list[tuple[Copy, bool]]:
+    """The groups with a running part on a box, and whether they are not wanted there as they are."""
     wanted = {unit.name: unit.backend for unit in aim.wanted[box].units}
     return [
-        copy.backend
+        (copy, wanted.get(copy.unit) != copy.backend)
         for copy in present(aim, box)
-        if copy.unit.startswith(difference.GROUP_PREFIX)
-        and aim.seen[box].unit(copy.unit).running
-        and wanted.get(copy.unit) != copy.backend
+        if copy.unit.startswith(difference.GROUP_PREFIX) and aim.seen[box].unit(copy.unit).running
     ]
 
 

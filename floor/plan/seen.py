@@ -27,6 +27,7 @@ class UnitSeen:
     """A unit as systemd tells of it, and what its main process was started with.
 
     `image` is that of its container, also of one that outlived its client; `left` are the processes of its cgroup.
+    `leaves`: it is a part of a group that a deployment has begun to take away.
     """
 
     name: str
@@ -42,6 +43,7 @@ class UnitSeen:
     youngest_child: float | None = None
     image: str | None = None
     left: tuple[int, ...] = ()
+    leaves: bool = False
 
     @property
     def running(self) -> bool:
@@ -197,6 +199,7 @@ def _unit(name: str, seen: Mapping[str, Any]) -> UnitSeen:
         youngest_child=seen.get("youngest_child"),
         image=container.get("image"),
         left=tuple(seen.get("left") or ()),
+        leaves=bool((seen.get("part") or {}).get("leaves")),
     )
 
 

@@ -67,6 +67,12 @@ class Calls:
     def box_back(self, params: dict[str, Any]) -> Any:
         return self._until(params, lambda: ((b := self._box.boot) != params["boot"], {"back": b != params["boot"]}))
 
+    def group_leave(self, params: dict[str, Any]) -> Any:
+        process = self._box.processes.get(f"{engines.GROUP}{params['model']}.service")
+        if process is not None:
+            process.leaves = params["leaves"]
+        return {}
+
     def guard_state(self, params: dict[str, Any]) -> Any:
         age = 1.0 if self._box.guard else None
         mode = (self._box.text(str(paths.MODE)) or "").strip() or None

@@ -79,6 +79,7 @@ def unit(box: SimulatedBox, name: str) -> dict[str, Any]:
         "main_started": process.started if process else None,
         "youngest_child": process.started if process else None,
         "left": box.left.get(name, []),
+        "part": {"leaves": process is not None and process.leaves},
         "container": {"id": "c", "image": process.image} if process and process.image else None,
     }
 

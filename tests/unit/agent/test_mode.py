@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from floor.box import paths
+from floor.box import parts, paths
 from floor.box.lease import HeldError
 from floor.errors import FloorError
 
@@ -43,3 +43,16 @@ def test_only_who_holds_the_box_changes_its_mode(box: Box) -> None:
     with pytest.raises(HeldError):
         box.call("mode.put", epoch=EPOCH - 1, mode="split", down=[])
     assert not paths.under(box.root, paths.MODE).exists()
+
+
+def test_a_part_that_goes_is_marked_until_it_stays_after_all(box: Box) -> None:
+    call = {"epoch": EPOCH, "model": "m"}
+    assert box.call("group.leave", **call, leaves=True) == {}  # never at its gate: nothing to mark
+    parts.put("m", parts.Mark("s", True, "g", among=("b",)), box.root)
+    with pytest.raises(HeldError):
+        box.call("group.leave", epoch=EPOCH - 1, model="m", leaves=True)
+    box.call("group.leave", **call, leaves=True)
+    mark = parts.get("m", box.root)
+    assert (parts.leaves("s", mark), parts.leaves("later", mark)) == (True, False)
+    box.call("group.leave", **call, leaves=False)
+    assert parts.get("m", box.root) == parts.Mark("s", True, "g", among=("b",))

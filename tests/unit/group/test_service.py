@@ -45,22 +45,53 @@ class Once(Notifier):
         self._one.stop()
 
 
-@pytest.mark.parametrize(("among", "ended"), [(("c",), True), ((), True), (("b",), False), (("b", "c"), False)])
-def test_a_part_that_serves_with_other_boxes_is_not_ended_for_those_of_the_settings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, among: tuple[str, ...], *, ended: bool
-) -> None:
-    """`floor deploy` writes the settings first, then drains what runs."""
+def looked_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: Mark, others: type
+) -> tuple[list[str], list[str]]:
+    """Let the service look once at a part that runs under start `s`; return what it ended and what it said."""
     shown = units.parse([UNIT], f"Id={UNIT}\nLoadState=loaded\nActiveState=active\nSubState=running\nInvocationID=s\n")
     key = tmp_path / "etc/floor/status.key"
     key.parent.mkdir(parents=True)
     key.write_text("key\n")
     orders: list[str] = []
     said: list[str] = []
-    monkeypatch.setattr(service, "Others", Nobody)
+    monkeypatch.setattr(service, "Others", others)
     monkeypatch.setattr(units, "show", lambda _names: shown)
     monkeypatch.setattr(service, "end", lambda group, _start: orders.append(group.unit))
-    parts.put("flagship", Mark("s", True, "g", among=among), tmp_path)
+    parts.put("flagship", mark, tmp_path)
     one = service.Service(Settings(Path("/etc/floor/status.key"), (GROUP,)), tmp_path, said.append)
     one.run(Once(one))
+    return orders, said
+
+
+@pytest.mark.parametrize(("among", "ended"), [(("c",), True), ((), True), (("b",), False), (("b", "c"), False)])
+def test_a_part_that_serves_with_other_boxes_is_not_ended_for_those_of_the_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, among: tuple[str, ...], *, ended: bool
+) -> None:
+    """`floor deploy` writes the settings first, then drains what runs."""
+    orders, said = looked_once(tmp_path, monkeypatch, Mark("s", True, "g", among=among), Nobody)
     assert bool(orders) is ended
     assert any("group.json names c" in words for words in said) is not ended
+
+
+class Silent(Nobody):
+    """There is no way to any other part."""
+
+    def look(self, _keys: object) -> dict[str, Look]:
+        return {other.box: Look(DOWN, away=9.0) for other in self._group.others}
+
+
+@pytest.mark.parametrize(
+    ("others", "leaves", "start", "ended"),
+    [
+        (Silent, False, "s", True),
+        (Silent, True, "s", False),  # a deployment takes it away: rules and status ports change first
+        (Nobody, True, "s", True),  # what is told counts all the same
+        (Silent, True, "another", True),  # that start has gone
+    ],
+)
+def test_around_a_group_that_goes_no_silence_is_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: type, start: str, *, leaves: bool, ended: bool
+) -> None:
+    mark = Mark(start, True, "g", among=("c",), leaves=leaves)
+    assert bool(looked_once(tmp_path, monkeypatch, mark, others)[0]) is ended

@@ -39,8 +39,13 @@ def sent(situation: Situation) -> dict[tuple[str, tuple[str, ...]], dict[str, An
     """One example of each call and each set of parameters that all verbs together have sent."""
     situation.text = SPLIT
     situation.deploy()
-    for mode in ("split", "replicas"):
+    for mode in ("split", "replicas", "split"):
         situation.switch(mode)
+    begin = situation.text.index("    split:")
+    situation.text = situation.text[:begin] + situation.text[situation.text.index("\n", begin) + 1 :]
+    situation.deploy_all(force=True)
+    for box in situation.world.boxes.values():
+        box.edit("/etc/floor/mode", "replicas\n")
     situation.text = THREE_BOXES
     situation.deploy()
     situation.restart()

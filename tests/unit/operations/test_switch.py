@@ -14,6 +14,7 @@ from tests.simulated.situation import SPLIT, Situation
 
 GROUP, COPY, SECOND = "floor-group-flagship.service", "floor-copy-flagship.service", "floor-copy-second.service"
 NAME = "flagship@spark-a+spark-b"
+WATCH = "floor-group.service"
 BOTH = {"flagship@spark-a", "flagship@spark-b"}
 
 
@@ -328,18 +329,49 @@ def test_a_split_that_is_taken_out_of_the_file_is_retired(two: Situation) -> Non
     assert not [path for box in two.world.boxes.values() for path in box.files if "group" in path]
 
 
-def test_who_watches_over_a_group_that_goes_is_stopped_before_rules_and_ports_change(two: Situation) -> None:
-    """It would take the other box for lost, and kill what still serves."""
+def unsplit(situation: Situation) -> None:
+    """Take `split` out of the file."""
+    begin = situation.text.index("    split:")
+    situation.text = situation.text[:begin] + situation.text[situation.text.index("\n", begin) + 1 :]
+
+
+def test_who_watches_over_a_group_that_goes_is_told_before_rules_and_ports_change(two: Situation) -> None:
+    """It would take the other box for lost, and kill what still serves; and it goes on watching."""
     two.switch("split")
-    begin = two.text.index("    split:")
-    two.text = two.text[:begin] + two.text[two.text.index("\n", begin) + 1 :]
+    unsplit(two)
     two.said.clear()
     assert two.deploy_all(force=True).complete
     order = [line for line in two.said if not line.startswith(("note:", " "))]
-    assert order[:2] == ["leave groups that go to this deployment", "guard the boxes"]
-    assert f"  spark-b: stop floor-group.service   [{NAME} is drained and stopped]" in two.said
+    assert order[:2] == ["tell who watches over groups which of them go", "guard the boxes"]
+    assert f"  spark-b: believe no silence around {NAME}   [it is drained and stopped]" in two.said
     assert running(two) == {"spark-a": {COPY, SECOND}, "spark-b": {COPY, SECOND}}
     assert two.deploy_all().lines() == ["nothing to do"]
+
+
+def test_wherever_a_deployment_that_takes_a_group_away_is_killed_somebody_watches_over_what_runs(
+    two: Situation,
+) -> None:
+    """And taken back it is watched over as before."""
+    two.switch("split")
+    text = two.text
+    two.world.log.clear()
+    unsplit(two)
+    killed = two.at_each_call(lambda one: one.deploy_all(force=True).changed)
+    between = [one for one in killed if any(GROUP in box.processes for box in one.world.boxes.values())]
+    assert len(between) > 5
+    for left in between:
+        parts = [box for box in left.world.boxes.values() if GROUP in box.processes]
+        assert all(WATCH in box.processes for box in parts)
+        begun = [line for line in left.world.log if line.split()[1] in ("files.put", "unit.reload")]
+        assert not begun or all(box.processes[GROUP].leaves for box in parts)
+    left = next(one for one in between if all(box.processes[GROUP].leaves for box in one.world.boxes.values()))
+    left.world.sleep(100)
+    left.text, left.said = text, []
+    assert left.abort().complete
+    assert f"  spark-a: watch over {NAME} as before   [it stays]" in left.said
+    assert not any(box.processes[GROUP].leaves for box in left.world.boxes.values())
+    assert left.starts("spark-a", GROUP) == 1
+    assert left.deploy_all().lines() == ["nothing to do"]
 
 
 def test_with_other_boxes_it_starts_again_under_its_new_settings(two: Situation) -> None:
