@@ -1,40 +1,34 @@
-"""Reads this box: memory many times a second, and now and then who the engines are and what they hold."""
+"""Reads this box: memory and who has processes many times a second, and what is slow to tell beside that."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from floor.box import containers, gpu, groups, memory, paths, pressure, processes, units
-from floor.box.command import Result, Run, run
-from floor.box.units import UnitFacts
+from floor.box import gpu, groups, memory, pressure, units
+from floor.box.command import Run
 from floor.errors import FloorError
 
 from . import promises
+from .beside import Begin, Beside, in_thread
+from .look import Found, look, members, show_soon, soon
 from .sample import Engine, Sample
-from .settings import Copy, Settings
+from .settings import Settings
 
 EVERY = 15.0  # seconds between two looks at the engines: docker's client costs forty milliseconds, systemctl ten
 EVERY_STARTING = 2.0
-PATIENCE = 3.0  # seconds: while docker or systemd hangs nobody watches the memory
-
-
-def soon(argv: Sequence[str]) -> Result:
-    """Run a program as `command.run` does, and wait for it no longer than the guard can."""
-    return run(argv, timeout=PATIENCE)
-
-
-def show_soon(argv: Sequence[str], _timeout: float) -> str:
-    """Ask systemd as `units.run_show` does, and wait for it no longer than the guard can."""
-    return units.run_show(argv, PATIENCE)
 
 
 @dataclass
 class Sampler:
-    """Given the settings, the root of all paths and a monotonic clock. `groups` are the control groups of each engine
-    that has processes, `facts` what systemd said of its unit, as of the last look."""
+    """Given the settings, the root of all paths and a monotonic clock, whom to ask, and how that is begun.
+
+    `found` is what systemd, docker and the driver told last. No sample waits for them: who has processes now is read
+    from the control groups, and only what they hold, since when, and whether they are up is as old as the last look.
+    """
 
     settings: Settings
     root: Path
@@ -42,26 +36,35 @@ class Sampler:
     show: units.Run = show_soon
     run: Run = soon
     nvml: Any = field(default_factory=gpu.binding)
-    groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    facts: Mapping[str, UnitFacts] = field(default_factory=dict)
-    cards: gpu.Cards = field(default_factory=gpu.Cards)
-    _engines: tuple[Engine, ...] = ()
-    _looked: float = float("-inf")
+    begin: Begin = in_thread
+    found: Found = field(default_factory=Found)
+    wrong: str = ""  # why the last look found nothing, empty where it did
+    _next: float = float("-inf")
     _begun: float = 0.0
+    _promised: frozenset[str] = frozenset()
+    _noticed: float = float("-inf")
+
+    def __post_init__(self) -> None:
+        self._beside = Beside(self._look, self.begin)
 
     def now(self) -> Sample:
-        """Return the box's memory now; the engines are those of the last look, which is made anew when it is old."""
-        every = EVERY_STARTING if any(one.starting for one in self._engines) else EVERY
-        begun = promises.changed(self.root)
-        if self.clock() - self._looked >= every or begun != self._begun:
-            self._begun = begun
-            self._look()
+        """Return the box's memory now, and the engines that have processes now."""
+        self._ask()
+        engines = tuple(one for copy in self.settings.copies if (one := self._engine(copy.unit)))
         seen = memory.read(self.root)
-        return Sample(self.clock(), seen.total, seen.available, pressure.read(self.root), self._engines)
+        return Sample(self.clock(), seen.total, seen.available, pressure.read(self.root), engines)
 
     def forget(self) -> None:
         """Look at the engines anew with the next sample: one of them was ended, or none is known and one must go."""
-        self._looked = float("-inf")
+        self._next = float("-inf")
+
+    def age(self, now: float) -> float | None:
+        """Given the clock, return how old (seconds) what engines hold is; None where nobody has told it yet."""
+        return None if self.found.asked == float("-inf") else round(now - self.found.asked, 1)
+
+    def groups(self, unit: str) -> tuple[str, ...]:
+        """Given a copy's unit, return the control groups of it and of its container, those that are known."""
+        return self.found.groups.get(unit) or (groups.of_unit(unit),)
 
     def others(self, sample: Sample) -> int | None:
         """Given a sample, return the bytes that others than engines take; None where an engine does not tell its own.
@@ -77,50 +80,39 @@ class Sampler:
             own += one.memory
         return max(0, sample.total - sample.available - own)
 
-    @property
-    def _proc(self) -> Path:
-        return paths.under(self.root, processes.PROC)
-
-    def _look(self) -> None:
-        """Ask systemd, docker and the driver. Who does not answer leaves what was known before, and is not asked again
-        at once."""
-        self._looked = self.clock()
+    def _ask(self) -> None:
+        """Have a look made where the last one is old or a copy has been let start since, and take the one that came."""
+        begun, now = promises.changed(self.root), self.clock()
+        if begun != self._begun:
+            self._begun, self._noticed = begun, now
+            self._promised = frozenset(promises.read(self.root, now))
+            self.forget()
+        if now >= self._next and self._beside.go():
+            starting = self._promised or any(one.starting for one in self.found.engines.values())
+            self._next = now + (EVERY_STARTING if starting else EVERY)
         try:
-            self.facts = units.show([copy.unit for copy in self.settings.copies], self.show)
-            boxed = self._containers()
-        except FloorError:
-            self._looked = self.clock() + EVERY - EVERY_STARTING
+            found = self._beside.take()
+        except FloorError as error:
+            self._next = self.clock() + EVERY  # who does not answer leaves what was known, and is not asked at once
+            self.wrong = str(error)
             return
-        self.cards = gpu.read(self.nvml)
-        found = []
-        self.groups = {}
-        for copy in self.settings.copies:
-            unit = self.facts[copy.unit]
-            own = [unit.cgroup or groups.of_unit(copy.unit), *boxed.get(copy.unit, ())]
-            pids = [pid for group in own for pid in processes.in_cgroup(group, self.root)]
-            if pids:
-                self.groups[copy.unit] = tuple(own)
-                starting = unit.active == "activating"
-                since = unit.started or 0.0
-                found.append(Engine(copy.unit, starting, self._held(copy, own, pids), since))
-        self._engines = tuple(found)
+        if found is not None:
+            self.wrong = ""
+            self.found = found
+            if any(one.starting for one in found.engines.values()):
+                self._next = min(self._next, found.asked + EVERY_STARTING)
+            if found.asked >= self._noticed:
+                self._promised = frozenset()
 
-    def _containers(self) -> dict[str, tuple[str, ...]]:
-        """The control groups of the containers of copies, by unit."""
-        names = {containers.of_unit(copy.unit): copy.unit for copy in self.settings.copies if copy.docker}
-        found = containers.inspect(names, self.run)
-        return {
-            names[name]: (group,)
-            for name, one in found.items()
-            if one["pid"] and (group := groups.of_process(one["pid"], self.root))
-        }
+    def _look(self) -> Found:
+        return look(self.settings, self.root, self.clock, self.show, self.run, self.nvml)
 
-    def _held(self, copy: Copy, own: list[str], pids: list[int]) -> int | None:
-        """What an engine holds of the box's memory; None where it has a card and the driver does not tell."""
-        known = [size for group in own if (size := groups.memory(group, self.root)) is not None]
-        # Where groups do not account for memory (version 1), its processes do.
-        beside = sum(known) if known else sum(processes.resident(pid, self._proc) for pid in pids) or None
-        if not copy.card or self.cards.shared is False:
-            return beside
-        on_card = [self.cards.used[pid] for pid in pids if pid in self.cards.used]
-        return (beside or 0) + sum(on_card) if on_card else None
+    def _engine(self, unit: str) -> Engine | None:
+        """The engine of a unit, if it has processes now. One that was let start since the last look starts."""
+        known = self.found.engines.get(unit)
+        with suppress(OSError):
+            if not members(self.groups(unit), self.root):
+                return None
+        if unit in self._promised:
+            return Engine(unit, starting=True, memory=known.memory if known else None, since=self._noticed)
+        return known or Engine(unit)

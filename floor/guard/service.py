@@ -14,8 +14,10 @@ from floor.box.notify import Notifier
 from floor.errors import FloorError
 
 from . import history, lift, records, starts
+from .beside import Beside
 from .decide import Action, Decision, Watch, decide, pace, still
 from .fit import needs
+from .observed import Observed
 from .sample import Sample
 from .sampler import Sampler
 from .settings import GIB, Settings, floor_of
@@ -45,7 +47,11 @@ class Service:
     stopping: bool = False
     _calm: lift.Calm = field(default_factory=lambda: lift.Calm({}))
     _due: dict[str, float] = field(default_factory=dict)
+    _observed: Observed = field(default_factory=Observed)
     _last: str = ""
+
+    def __post_init__(self) -> None:
+        self._journal = Beside(self._read_logs, self.sampler.begin)
 
     def run(self, notifier: Notifier, sleep: Callable[[float], None] = time.sleep) -> None:
         """Work until `stop` was called."""
@@ -68,6 +74,8 @@ class Service:
     def step(self) -> Sample:
         """One sample, and what follows from it. Return the sample."""
         sample = self.sampler.now()
+        if self.sampler.wrong:
+            self._once(self.sampler.wrong)
         before = self.watch
         self.watch, decision = decide(before, sample, self.settings)
         if decision.nobody and self._time("nobody", SEEK_EVERY):
@@ -86,8 +94,7 @@ class Service:
 
     def _beside(self, sample: Sample) -> None:
         """What is not in a hurry: starts, holds, the history, the report."""
-        if any(one.starting for one in sample.engines) and self._time("log", LOG_EVERY):
-            self._follow(sample)
+        self._follow(sample)
         if self._time("others", READ_EVERY) and (taken := self.sampler.others(sample)) is not None:
             self.kept.history = history.add(self.kept.history, taken, self.wall())
         if self._time("state", STATE_EVERY):
@@ -99,17 +106,19 @@ class Service:
     def _take_down(self, decision: Decision, sample: Sample, *, lasting: bool) -> None:
         """Kill one engine: first the processes, then the mark that keeps it down (a restart comes after 10 s at the
         soonest), then the words."""
-        copy, facts = self.settings.copy(decision.unit), self.sampler.facts.get(decision.unit)
+        copy = self.settings.copy(decision.unit)
         name = copy.backend if copy is not None else decision.unit
         data = {"unit": decision.unit, "available": sample.available, "total": sample.total, "full": sample.full}
         if self.settings.mode != "protect":
-            self._say(f"would have taken {name} down: {decision.text}", data)
+            if self._observed.falls_due(decision.unit, self.clock(), log=lasting):
+                self._say(f"would have taken {name} down: {decision.text}", data)
             return
-        launch = starts.launch(facts, self.root) if facts is not None else ""
-        for group in self.sampler.groups.get(decision.unit, ()):
+        own = self.sampler.groups(decision.unit)
+        launch = starts.launch(own, self.root)
+        for group in own:
             self.end(group, self.root)
         self.sampler.forget()
-        need = needs(copy, sample.total, self.sampler.cards.shared) if copy is not None else None
+        need = needs(copy, sample.total, self.sampler.found.cards.shared) if copy is not None else None
         held = next((one.memory for one in sample.engines if one.unit == decision.unit), None)
         lasting = lasting or lift.lasting(self.kept.killed(decision.unit, self.wall()), self.wall())
         try:
@@ -121,21 +130,31 @@ class Service:
 
     def _follow(self, sample: Sample) -> None:
         """Keep what each start logs; one whose log announces too much is ended before it takes it."""
-        for one in sample.engines:
-            copy, facts = self.settings.copy(one.unit), self.sampler.facts.get(one.unit)
-            if not one.starting or copy is None or facts is None:
-                continue
-            try:
-                found = starts.logged(copy, facts, self.root, self.sampler.run)
-            except FloorError as error:
-                self._due["log"] = self.clock() + LATER
-                self._once(str(error))
-                return
+        starting = {one.unit for one in sample.engines if one.starting}
+        self._observed.look(sample, self.settings, starting)
+        if starting and self._time("log", LOG_EVERY):
+            self._journal.go()
+        try:
+            logged = self._journal.take() or {}
+        except FloorError as error:
+            self._due["log"] = self.clock() + LATER
+            self._once(str(error))
+            return
+        for unit, found in logged.items():
             if found.start.available is not None:
-                self.kept.starts[one.unit] = found
-            why = starts.announces(found, sample.total, self.sampler.cards.shared)
-            if why:
-                self._take_down(Decision(Action.KILL, one.unit, why), sample, lasting=True)
+                self.kept.starts[unit] = found
+            why = starts.announces(found, sample.total, self.sampler.found.cards.shared)
+            if why and unit in starting:
+                self._take_down(Decision(Action.KILL, unit, why), sample, lasting=True)
+
+    def _read_logs(self) -> dict[str, records.Logged]:
+        """What the engines that start have logged so far, by unit."""
+        found = self.sampler.found
+        return {
+            copy.unit: starts.logged(copy, found.facts[copy.unit], found.groups[copy.unit], self.root, self.sampler.run)
+            for copy in self.settings.copies
+            if (one := found.engines.get(copy.unit)) and one.starting
+        }
 
     def _lift(self, sample: Sample) -> None:
         """Let go what has had room for long enough: the watchdog, or a person, starts it."""
@@ -166,8 +185,9 @@ class Service:
             "full": sample.full,
             "floor": None if sample.total is None else floor_of(self.settings, sample.total),
             "keep_free": self.settings.keep_free,
-            "shared": self.sampler.cards.shared,
+            "shared": self.sampler.found.cards.shared,
             "engines": [asdict(one) for one in sample.engines],
+            "asked": self.sampler.age(self.clock()),
             "others": None if found is None else asdict(found),
             "starts": {unit: asdict(one) for unit, one in self.kept.starts.items()},
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from floor.box import paths, processes, systemctl
@@ -10,16 +11,18 @@ from floor.box.units import UnitFacts
 from floor.engines import log
 from floor.engines.signs import sign
 
+from .look import members
 from .records import Logged
 from .settings import GIB, Copy
 
+LAUNCH = "FLOOR_LAUNCH"
 LINES = 400  # of the journal: what is looked for comes within the first hundreds of lines of a start
 
 
-def logged(copy: Copy, unit: UnitFacts, root: Path = paths.ROOT, run: Run = run) -> Logged:
-    """Given a copy and its unit, return what its present start has logged so far."""
+def logged(copy: Copy, unit: UnitFacts, own: Sequence[str], root: Path = paths.ROOT, run: Run = run) -> Logged:
+    """Given a copy, its unit and its control groups, return what its present start has logged so far."""
     lines = systemctl.last_lines(copy.unit, LINES, unit.invocation, run)
-    return Logged(launch(unit, root), copy.utilization, log.parse(lines))
+    return Logged(launch(own, root), copy.utilization, log.parse(lines))
 
 
 def announces(found: Logged, total: int | None, shared: bool | None) -> str:
@@ -28,8 +31,11 @@ def announces(found: Logged, total: int | None, shared: bool | None) -> str:
     return sign(found.start, total / GIB, found.utilization) if total is not None and shared else ""
 
 
-def launch(unit: UnitFacts, root: Path = paths.ROOT) -> str:
-    """Given a unit, return the digest that its process was started with, empty where it does not tell."""
-    if not unit.main_pid:
-        return ""
-    return processes.environ(unit.main_pid, ["FLOOR_LAUNCH"], paths.under(root, "/proc")).get("FLOOR_LAUNCH", "")
+def launch(own: Sequence[str], root: Path = paths.ROOT) -> str:
+    """Given the control groups of an engine, return the digest that it was started with, empty where no process tells.
+
+    The unit gives it to all that it starts, docker's client too.
+    """
+    proc = paths.under(root, processes.PROC)
+    told = (processes.environ(pid, [LAUNCH], proc).get(LAUNCH, "") for pid in members(own, root))
+    return next((digest for digest in told if digest), "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -33,6 +33,11 @@ ControlGroup=/system.slice/{unit}
 MEMINFO = "MemTotal:       {total} kB\nMemAvailable:   {available} kB\n"
 
 
+def at_once(work: Callable[[], None]) -> None:
+    """Ask without a thread."""
+    work()
+
+
 @dataclass
 class Box:
     """A box below `root` with `available` GiB of 121.7, one engine, and what its log says."""
@@ -53,7 +58,7 @@ class Box:
     def __post_init__(self) -> None:
         copy = Copy("flagship@spark-a", UNIT, False, True, 0.78, None)
         settings = Settings(self.mode, None, 8 * GIB, (copy,))
-        sampler = Sampler(settings, self.root, lambda: self.at, self._show, self._program, None)
+        sampler = Sampler(settings, self.root, lambda: self.at, self._show, self._program, None, at_once)
         self.service = Service(
             settings, sampler, self.root, self.said.append, lambda: self.at, lambda: self.at, self._end
         )
@@ -254,7 +259,20 @@ def test_observing_only_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     box.step(20)
     box.step(2.5)
     assert (box.ended, holds.read(box.root)) == ([], {})
-    assert box.events() == ["would have taken flagship@spark-a down: 2.5 GiB are left of 121.7, the floor is 3.0"]
+    said = "would have taken flagship@spark-a down: 2.5 GiB are left of 121.7, the floor is 3.0"
+    assert box.events() == [said]
+    box.step(2.5, 60.0, times=59)
+    assert box.events() == [said]
+    box.step(2.5, 60.0, times=3)
+    assert box.events() == [said, said]  # after an hour
+    box.step(20, 5.0, times=2)
+    box.step(2.5, 20.0, times=5)
+    assert box.events() == [said, said, said]  # another time
+    box.active = "activating"
+    box.log = ["Estimated CUDA graph memory: -3.10 GiB total", "Available KV cache memory: 90.60 GiB"]
+    box.step(20, 20.0, times=4)
+    assert len(box.events()) == 4
+    assert "its log estimates -3.1 GiB" in box.events()[-1]
 
 
 def test_a_start_that_announces_too_much_is_ended_before_it_takes_it(box: Box) -> None:
@@ -314,3 +332,28 @@ def test_a_broken_history_begins_anew_and_says_so(box: Box) -> None:
 
     box.service.run(Silent())  # type: ignore[arg-type]
     assert "its history begins anew" in box.events()[0]
+
+
+def test_while_docker_hangs_memory_is_watched_and_an_engine_that_starts_meanwhile_is_known(box: Box) -> None:
+    """Who has processes is read from the control groups with every sample, whatever else gives no answer."""
+    unanswered: list[Callable[[], None]] = []
+    group = box.root / "sys/fs/cgroup/system.slice" / UNIT / "cgroup.procs"
+    group.write_text("")
+    box.step(110)
+    box.service.sampler._beside._begin = unanswered.append
+    group.write_text("71\n")
+    promises.put(UNIT, box.root, box.at)
+    box.step(60, times=40)
+    assert len(unanswered) == 1
+    assert box.report()["engines"] == [{"unit": UNIT, "starting": True, "memory": None, "since": 1001.0}]
+    box.step(2.5, 0.1)
+    assert box.ended == [f"/system.slice/{UNIT}"]
+    assert holds.read(box.root)[UNIT].reason == "2.5 GiB are left of 121.7, the floor is 3.0"
+
+
+def test_an_engine_that_is_gone_is_no_engine_before_anybody_looks(box: Box) -> None:
+    box.step(40)
+    (box.root / "sys/fs/cgroup/system.slice" / UNIT / "cgroup.procs").write_text("")
+    box.step(2.5, 5.0)
+    assert box.report()["engines"] == []
+    assert box.ended == []
