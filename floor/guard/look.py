@@ -19,8 +19,10 @@ PATIENCE = 10.0  # seconds: nobody waits for the answer, and what comes later is
 
 @dataclass(frozen=True)
 class Found:
-    """What was found by a look that began at `asked` (monotonic clock), by unit: what systemd said, the control groups of
-    each unit and its container, and the engines that had processes."""
+    """What was found by a look that began at `asked` (monotonic clock).
+
+    By unit: what systemd said, the control groups of it and its container, and the engines that had processes.
+    """
 
     asked: float = float("-inf")
     facts: Mapping[str, UnitFacts] = field(default_factory=dict)
