@@ -1,7 +1,9 @@
 """`python -I -m floor.agent`: one request line of JSON on stdin, one answer line on stdout.
 
 An answer line begins with MARKER, since a login shell may print what it likes before it. It holds {"ok": …} or
-{"error": {"kind": "busy|refused|usage|failed", "message", "data"}}, and the release that answered.
+{"error": {"kind": "busy|refused|usage|failed", "message", "data"}}, and the release that answered. Another request may
+follow one that says {"stays": true}; before anything is done for such a one, a line {"taken": true} says that it was
+read.
 """
 
 from __future__ import annotations
@@ -32,14 +34,33 @@ KINDS: tuple[tuple[type[FloorError], str], ...] = (
 
 
 def main(argv: list[str], stdin: BinaryIO, stdout: BinaryIO) -> int:
-    """Given the words after the program, answer one request; 0 when it was done, 1 when the answer is an error.
+    """Given the words after the program, answer one request, and those that follow where it says that it `stays`;
+    return 0 when the last one was done, 1 when its answer is an error.
 
     `--root DIR` serves the files below another folder (tests); sudo on a box allows the call without any word only.
     """
     root = Path(argv[1]) if len(argv) == 2 and argv[0] == "--root" else paths.ROOT
-    stream: Stream | None = None
+    code, line = 0, stdin.readline(LONGEST_LINE)
+    while True:
+        code, stays = _answer(line, stdin, stdout, root)
+        line = stdin.readline(LONGEST_LINE) if stays else b""
+        if not line or _replaced():
+            return code
+
+
+def _replaced() -> bool:
+    """Whether another release is in use than this process runs from; whoever asked starts one of that."""
+    own = releases.running()
+    return own is not None and own != releases.current()
+
+
+def _answer(line: bytes, stdin: BinaryIO, stdout: BinaryIO, root: Path) -> tuple[int, bool]:
+    """Answer one request line. Return the exit code, and whether another one may follow."""
+    stays, stream = False, None
     try:
-        call, function = request(stdin.readline(LONGEST_LINE), stdin, stdout, root)
+        call, function, stays = request(line, stdin, stdout, root)
+        if stays:
+            say(stdout, {"taken": True})
         call.note()
         result = function(call)
         stream = result if isinstance(result, Stream) else None
@@ -48,18 +69,19 @@ def main(argv: list[str], stdin: BinaryIO, stdout: BinaryIO) -> int:
         answer = {"error": refusal(error)}
     except Exception as error:  # whatever it was: words for the caller, the place for the journal
         syslog.openlog("floor-agent", syslog.LOG_PID, syslog.LOG_DAEMON)
-        for line in traceback.format_exc().splitlines():
-            syslog.syslog(syslog.LOG_ERR, line)
+        for text in traceback.format_exc().splitlines():
+            syslog.syslog(syslog.LOG_ERR, text)
         message = f"{type(error).__name__}: {error} (a fault of floor; where: journalctl -t floor-agent)"
         answer = {"error": {"kind": "failed", "message": message, "data": None}}
     say(stdout, {**answer, "release": releases.running()})
     if stream is not None:
         stream.pump(stdin, stdout)
-    return 1 if "error" in answer else 0
+    return 1 if "error" in answer else 0, stays and stream is None
 
 
-def request(line: bytes, stdin: BinaryIO, stdout: BinaryIO, root: Path) -> tuple[Call, Any]:
-    """Given a request line, return the call and its function. Raises UsageError for a line that is none."""
+def request(line: bytes, stdin: BinaryIO, stdout: BinaryIO, root: Path) -> tuple[Call, Any, bool]:
+    """Given a request line, return the call, its function and whether its caller may ask again. Raises UsageError for a
+    line that is none."""
     try:
         asked = json.loads(line)
         name, params = asked["call"], asked.get("params") or {}
@@ -69,7 +91,7 @@ def request(line: bytes, stdin: BinaryIO, stdout: BinaryIO, root: Path) -> tuple
         good = False
     if not good:
         raise UsageError('the request is not one line of {"call": "NAME", "params": {…}}')
-    return Call(Params(name, params), root, stdin, stdout), find(name)
+    return Call(Params(name, params), root, stdin, stdout), find(name), asked.get("stays") is True
 
 
 def refusal(error: FloorError) -> dict[str, Any]:

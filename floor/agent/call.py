@@ -17,6 +17,7 @@ from floor.box import command, events, paths
 from floor.box.operation import Operation
 
 POLL = 0.2  # seconds between two looks of a call that waits
+SOON = 0.05  # and after the first one: what ends soon is not waited for much longer than it takes
 
 
 @dataclass
@@ -64,14 +65,16 @@ class Call:
         who = f"{by['user']}@{by['host']}" if by.get("user") else "floor"
         events.append(who, told.text("text"), told.mapping("data"), at=self.wall(), root=self.root)
 
-    def until(self, look: Callable[[], tuple[bool, Any]]) -> Any:
-        """Call `look` until its first value is true or the call's time is over, and return its second value."""
+    def until(self, look: Callable[[], tuple[bool, Any]], pause: float = SOON) -> Any:
+        """Call `look` until its first value is true or the call's time is over, and return its second value. The first
+        `pause` between two looks grows up to `POLL`."""
         ends = self.clock() + self.params.timeout()
         while True:
             over, seen = look()
             if over or self.clock() >= ends:
                 return seen
-            self.sleep(POLL)
+            self.sleep(pause)
+            pause = min(POLL, 1.3 * pause)
 
 
 @dataclass(frozen=True)

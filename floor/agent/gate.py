@@ -24,7 +24,9 @@ from floor.group.ask import Others
 from floor.group.decide import Gate, gate, rests
 from floor.group.settings import Group
 
-EVERY = 0.5  # seconds between two looks
+SOON = 0.1  # seconds between two looks at first: those that start together come within a few seconds
+FIRST = 15.0  # seconds for which that is so
+EVERY = 0.5  # and after it
 MODE = "split"  # in which parts run
 EXTEND = 60.0  # seconds that systemd is asked for each time; longer than a look at boxes that do not answer takes
 TELL_EVERY = 60.0  # seconds between two lines of the journal while nothing changes
@@ -38,6 +40,7 @@ class Waiting:
         own = Told(group.part, group.unit, Phase.WAITING, start, start if group.part == HEAD else None)
         self._own = replace(own, left=left(group))
         self._from = time.monotonic() + rests(parts.get(group.model, root), time.monotonic())
+        self._began = time.monotonic()
         self._said, self._at = "", float("-inf")
 
     def run(self, notifier: Notifier, wanted: settings.Settings) -> None:
@@ -54,7 +57,8 @@ class Waiting:
                         return
                 except FloorError as error:  # a start that failed for it would count towards the start limit
                     self._say(str(error))
-                time.sleep(max(0.0, EVERY - (time.monotonic() - began)))
+                every = SOON if began - self._began < FIRST else EVERY
+                time.sleep(max(0.0, every - (time.monotonic() - began)))
         finally:
             others.close()
 

@@ -17,8 +17,10 @@ from floor.errors import FloorError
 # Seconds that what systemd said is told again for. `systemctl show` takes 10 ms and each proxy asks twice a second:
 # however many proxies there are, it runs twice a second too.
 FRESH = 0.45
-# Seconds for what lies in files: a copy that leaves is told of at once, and waits for nobody longer than it must.
+# Seconds for what lies in files: a copy that leaves is told of at once, and waits for nobody longer than it must. And
+# for systemd while a unit comes or goes, or a part has come to its gate since: others wait for just that.
 QUICK = 0.1
+MOVING = ("activating", "deactivating")
 
 Show = Callable[[Sequence[str]], dict[str, units.UnitFacts]]
 
@@ -55,7 +57,8 @@ class Facts:
         self._gathering = asyncio.Lock()
         self._asked = self._at = float("-inf")
         self._units: dict[str, units.UnitFacts] = {}
-        self._going = False
+        self._going = self._moving = False
+        self._marked: tuple[int, ...] = ()
         self._facts: dict[str, Any] = {}
 
     async def now(self) -> dict[str, Any]:
@@ -64,9 +67,11 @@ class Facts:
         Who asks while they are gathered waits for the same answer.
         """
         async with self._gathering:
-            if self._clock() - self._asked >= FRESH:
+            marked = self._marks()
+            fresh = QUICK if self._moving or marked != self._marked else FRESH
+            if self._clock() - self._asked >= fresh:
                 await asyncio.to_thread(self._ask)
-                self._asked, self._at = self._clock(), float("-inf")
+                self._asked, self._at, self._marked = self._clock(), float("-inf"), marked
             if self._clock() - self._at >= QUICK:
                 self._facts = await asyncio.to_thread(self._gather)
                 self._at = self._clock()
@@ -74,8 +79,13 @@ class Facts:
 
     def _ask(self) -> None:
         self._units = self._show(self._names)
+        self._moving = any(one.active in MOVING for one in self._units.values())
         # At a shutdown some unit of ours goes first, so while none goes systemd need not be asked a second time.
         self._going = any(one.active == "deactivating" for one in self._units.values()) and self._stopping()
+
+    def _marks(self) -> tuple[int, ...]:
+        """When the gate of each part last wrote down how far it is."""
+        return tuple(parts.written(one.model, self._root) for one in self._groups)
 
     def _gather(self) -> dict[str, Any]:
         clock = now()

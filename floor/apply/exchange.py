@@ -7,20 +7,21 @@ import os
 import subprocess
 import tempfile
 import threading
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import IO, Any
 
+from floor.apply.session import Session, end, end_all, parse
 from floor.box import paths
 from floor.box.lease import HeldError
 from floor.errors import BoxError, RefusedError
 
-MARKER = "@floor "  # what an answer line begins with: a login shell may print before it
 AGENT = (str(paths.PYTHON), "-I", "-m", "floor.agent")
 SUDO = ("sudo", "-n", *AGENT)  # exactly what the sudoers file allows, word by word
 AT_ONCE = 8  # calls of one box at the same time; sshd takes ten sessions on one connection (MaxSessions)
+IDLE = 3  # processes of a box's agent that are kept for the next calls
 _UNDER_WAY: set[subprocess.Popen[bytes]] = set()
-PATIENCE = 1.0  # seconds for a process to end by itself, then after each stronger word
 OUTPUT = 500  # characters of what a box printed that an error repeats
 
 
@@ -36,6 +37,10 @@ class FailedError(BoxError):
     """The box answered that it could not do what was asked."""
 
 
+class _GoneError(Exception):
+    """A process that was kept has ended, and has done nothing of what it was asked for."""
+
+
 class Transport:
     """Reaches one box. `box` is its name in floor.yaml, `release` what its agent runs, None before the first call.
 
@@ -46,6 +51,8 @@ class Transport:
         self.box = box
         self.release: str | None = None
         self._room = threading.BoundedSemaphore(AT_ONCE)
+        self._idle: list[Session] = []
+        weakref.finalize(self, end_all, self._idle)  # also at the end of this process
 
     def argv(self) -> list[str]:
         """Return the command that runs the agent."""
@@ -68,23 +75,38 @@ class Transport:
         Raises HeldError (a BusyError with .record), RefusedError, UnreachableError when the box cannot be reached or
         gives no answer within `timeout` seconds, BoxError for everything else that went wrong there.
         """
-        sent = request(name, params) + (payload or b"")
-        with self._room, tempfile.TemporaryFile() as errors:
-            # Not a pipe: an ssh that stays as a master holds the error output open long after the call is over.
-            process = self._start(errors)
-            _UNDER_WAY.add(process)
-            try:
-                out, _ = process.communicate(sent, timeout=timeout)
-            except subprocess.TimeoutExpired:
-                raise UnreachableError(
-                    f"{self.box}: no answer to `{name}` within {timeout:g} s; is the box up and not overloaded?"
-                ) from None
-            finally:
-                _UNDER_WAY.discard(process)
-                _end(process)
-            errors.seek(0)
-            said = errors.read().decode(errors="replace")
-        return self._result(out.decode(errors="replace"), process.returncode, said)
+        with self._room:
+            if payload is not None:
+                end_all(self._idle)  # they would go on as what was there before
+                return self._asked(Session(self._start), name, request(name, params) + payload, timeout, last=True)
+            line = request(name, params, stays=True)
+            while self._idle:
+                with suppress(IndexError, _GoneError):  # another call took it, or it ended while nobody asked
+                    return self._asked(self._idle.pop(), name, line, timeout)
+            return self._asked(Session(self._start), name, line, timeout, fresh=True)
+
+    def _asked(
+        self, session: Session, name: str, sent: bytes, timeout: float, *, fresh: bool = False, last: bool = False
+    ) -> Any:
+        """Ask one process; it is kept for the next call where it stays. Raise _GoneError where it was not `fresh`, and
+        ended before it took the request."""
+        said, code, errors = None, 0, ""
+        _UNDER_WAY.add(session.process)
+        try:
+            said = session.ask(sent, timeout, last=last)
+        except subprocess.TimeoutExpired:
+            raise UnreachableError(
+                f"{self.box}: no answer to `{name}` within {timeout:g} s; is the box up and not overloaded?"
+            ) from None
+        finally:
+            _UNDER_WAY.discard(session.process)
+            if said is None or said.over or last or len(self._idle) >= IDLE:
+                code, errors = session.end()
+            else:
+                self._idle.append(session)
+        if not (fresh or last or said.taken) and said.answer is None:
+            raise _GoneError
+        return self._result(said.out, code, errors)
 
     def stream(self, name: str, params: Mapping[str, Any] | None = None) -> Iterator[str]:
         """Given a call that streams, yield its lines as they come; closing the generator ends the call on the box, too.
@@ -113,9 +135,9 @@ class Transport:
                 for raw in process.stdout:
                     yield raw.decode(errors="replace").rstrip("\n")
             finally:
-                _end(process)
+                end(process)
 
-    def _start(self, errors: Any) -> subprocess.Popen[bytes]:
+    def _start(self, errors: IO[bytes]) -> subprocess.Popen[bytes]:
         argv = self.argv()
         environment = {**os.environ, "LC_ALL": "C.UTF-8"}  # its errors are read by `explain`
         try:
@@ -146,23 +168,11 @@ def give_up() -> None:
         process.kill()
 
 
-def request(name: str, params: Mapping[str, Any] | None) -> bytes:
-    """Given a call, return the line that asks for it."""
-    return (json.dumps({"call": name, "params": dict(params or {})}) + "\n").encode()
-
-
-def parse(out: str) -> dict[str, Any] | None:
-    """Given all that came back, return the answer in it or None. What a login shell printed before is skipped."""
-    for line in reversed(out.splitlines()):
-        _, mark, text = line.partition(MARKER)  # a banner without an end of line stands before the mark
-        if mark:
-            try:
-                answer = json.loads(text)
-            except ValueError:
-                continue
-            if isinstance(answer, dict) and ("ok" in answer or "error" in answer):
-                return answer
-    return None
+def request(name: str, params: Mapping[str, Any] | None, *, stays: bool = False) -> bytes:
+    """Given a call, return the line that asks for it. With `stays` the process waits for another one after its answer;
+    it says {"taken": true} before it does anything."""
+    more = {"stays": True} if stays else {}
+    return (json.dumps({"call": name, "params": dict(params or {}), **more}) + "\n").encode()
 
 
 def failure(box: str, error: Mapping[str, Any]) -> Exception:
@@ -175,18 +185,3 @@ def failure(box: str, error: Mapping[str, Any]) -> Exception:
             return RefusedError(message)
         case _:
             return FailedError(message)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Leave no process and no open pipe behind, however the call ended."""
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            with suppress(BrokenPipeError):  # it went before it had read everything
-                pipe.close()
-    for signal in (None, process.terminate, process.kill):  # closed pipes end most, and the far side with them
-        if signal is not None:
-            signal()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=PATIENCE)
-            return
-    process.wait()

@@ -15,7 +15,7 @@ from importlib import resources
 from typing import Any
 
 from floor.apply import own_wheel, ssh, words
-from floor.apply.exchange import parse
+from floor.apply.session import parse
 from floor.apply.transport import LOCAL
 from floor.errors import BoxError
 

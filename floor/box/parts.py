@@ -80,6 +80,14 @@ def put(model: str, mark: Mark, root: Path = paths.ROOT) -> None:
     files.write(paths.PARTS / f"{model}.json", f"{json.dumps(found)}\n", owner=mine(), root=root)
 
 
+def written(model: str, root: Path = paths.ROOT) -> int:
+    """Return when the mark of a model's part was written, in nanoseconds of the file system; 0 where there is none."""
+    try:
+        return paths.under(root, paths.PARTS / f"{model}.json").stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
 def get(model: str, root: Path = paths.ROOT) -> Mark | None:
     """Return the mark of a model's part; what is no mark is none."""
     try:

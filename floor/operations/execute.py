@@ -11,7 +11,7 @@ from floor.apply.transport import FailedError, UnreachableError
 from floor.errors import BoxError, BusyError, FloorError
 from floor.operations.lease import Lease
 from floor.operations.site import Site
-from floor.plan.steps import Stage, Step, Until
+from floor.plan.steps import Stage, Step, Until, abreast
 
 CALL_SECONDS = 20.0  # how long one waiting call may keep its answer back
 POLL_SECONDS = 0.5
@@ -34,10 +34,14 @@ class Execution:
     def stage(self, stage: Stage) -> None:
         """Run the lanes of a stage side by side. Raise FloorError with every lane's failure."""
         self.say(stage.title)
-        if len(stage.lanes) == 1:
-            self._lane(stage.lanes[0])
+        self._all([partial(self._lane, lane) for lane in stage.lanes])
+
+    def _all(self, work: list[Callable[[], None]]) -> None:
+        """Do it side by side. Raise FloorError with every failure."""
+        if len(work) == 1:
+            work[0]()
             return
-        results = self.site.together([partial(self._lane, lane) for lane in stage.lanes])
+        results = self.site.together(work)
         errors = [error for error in results if isinstance(error, BaseException)]
         for error in errors:
             if not isinstance(error, FloorError):
@@ -47,11 +51,12 @@ class Execution:
 
     def _lane(self, lane: tuple[Step, ...]) -> None:
         told = ""
-        for step in lane:
-            if step.why:
-                self.say(f"  {step.box}: {step.text}" + (f"   [{step.why}]" if step.why != told else ""))
-                told = step.why
-            self.step(step)
+        for steps in abreast(lane):
+            for step in steps:
+                if step.why:
+                    self.say(f"  {step.box}: {step.text}" + (f"   [{step.why}]" if step.why != told else ""))
+                    told = step.why
+            self._all([partial(self.step, step) for step in steps])
 
     def step(self, step: Step) -> None:
         """Carry out one step. Raise FloorError with where, what was found and what to do."""
@@ -68,14 +73,13 @@ class Execution:
 
     def _wait(self, step: Step, until: Until) -> None:
         clock, started = self.site.clock, self.site.clock()
-        reached, first, up_at = 0, None, started
+        first, up_at = None, started
         deadline, killed, event = until.deadline, False, self._event(step)
         while True:
             left = deadline - (clock() - started)
             answer = self._call(step, {**step.params, **event, "timeout": max(0.0, min(CALL_SECONDS, left))})
             event = {}
-            reached = reached + 1 if answer.get(until.field) == until.value else 0
-            if reached >= until.times:
+            if answer.get(until.field) == until.value:
                 return
             first = answer.get("restarts", 0) if first is None else first
             up_at = up_at if answer.get("active") == "inactive" else clock()
@@ -91,8 +95,7 @@ class Execution:
                     self.say(f"  {step.box}: {step.text}: not within {until.deadline:.0f} s{_hint(answer)}, going on")
                     return
                 raise FloorError(_late(step, until.advice, deadline, answer))
-            if reached == 0:
-                self.progress(f"  {step.box}: {step.text} ({waited:.0f} s){_hint(answer)}")
+            self.progress(f"  {step.box}: {step.text} ({waited:.0f} s){_hint(answer)}")
             self.site.sleep(POLL_SECONDS)
 
     def _call(self, step: Step, params: Any) -> Any:

@@ -8,10 +8,11 @@ from floor.box.drains import Drain
 from floor.plan import holders
 from floor.plan.aim import Aim, Copy, Part, Wanted
 from floor.plan.seen import Seen
-from floor.plan.steps import Late, Step, Until
+from floor.plan.steps import Late, Step, Until, beside
 
 POOL_SECONDS = 30.0  # a pool ticks twice a second; a reload of nginx takes well under a second
 STOP_SECONDS = 60.0  # an engine that has nothing left to do and is still there after this is killed
+LOOKS = 2  # in a row that find an engine idle: between two nginx may hand over a request
 MEMORY_SECONDS = 120.0  # memory of a stopped engine comes back within seconds to minutes (minefield 81)
 START_SLACK = 60.0  # beyond the unit's own TimeoutStartSec
 
@@ -22,14 +23,15 @@ def take_out(aim: Aim, copy: Copy, why: str, *, last: bool, proxies: Sequence[Se
     `last` allows it even where no other member is left. A copy that is up is waited for in any case: a proxy box that
     does not answer may have sent it something.
     """
-    steps = []
-    for proxy in aim.knows(copy) if proxies is None else proxies:
-        drain = {"backend": copy.backend, "holder": aim.holder, "last": last}
-        steps.append(Step(proxy.box, "drain.add", drain, f"drain {copy.backend}", why))
-        steps.append(in_pool(proxy.box, copy, member=False))
+    drain = {"backend": copy.backend, "holder": aim.holder, "last": last}
+    boxes = [proxy.box for proxy in (aim.knows(copy) if proxies is None else proxies)]
+    steps = [
+        *beside([Step(box, "drain.add", drain, f"drain {copy.backend}", why) for box in boxes]),
+        *beside([in_pool(box, copy, member=False) for box in boxes]),
+    ]
     if copy.check and (steps or aim.seen[copy.box].unit(copy.unit).active == "active"):
-        idle = Until("idle", copy.request_time, times=2, late="go on")
-        steps.append(Step(copy.box, "engine.idle", copy.check, f"wait until {copy.backend} has finished", until=idle))
+        idle, asked = Until("idle", copy.request_time, late="go on"), {**copy.check, "looks": LOOKS}
+        steps.append(Step(copy.box, "engine.idle", asked, f"wait until {copy.backend} has finished", until=idle))
     return steps
 
 
@@ -41,7 +43,8 @@ def bring_down(copy: Copy, why: str) -> list[Step]:
     # All parts of a group are told before any is waited for: without its head a rank takes long to obey.
     told = [Step(box, "unit.stop", {"unit": unit, "timeout": 0.0}, text, why) for box, unit in copy.places]
     gone = f"wait until {copy.backend} is gone"
-    return [*told, *(Step(box, "unit.stop", {"unit": unit}, gone, until=stopped) for box, unit in copy.places)]
+    waits = [Step(box, "unit.stop", {"unit": unit}, gone, until=stopped) for box, unit in copy.places]
+    return [*beside(told), *beside(waits)]
 
 
 def take_away(aim: Aim, copy: Copy, why: str, *, last: bool) -> list[Step]:
@@ -57,12 +60,10 @@ def take_away(aim: Aim, copy: Copy, why: str, *, last: bool) -> list[Step]:
 def bring_up(aim: Aim, copy: Wanted, why: str, parts: Sequence[Part] | None = None) -> list[Step]:
     """Wait for memory on every box of `copy`, start its units (or those of `parts`), wait until it is warm."""
     starting = copy.parts if parts is None else parts
-    steps = [memory for part in starting if (memory := _memory(part))]
-    for part in starting:
-        unit = {"unit": part.unit}
-        steps += enable(aim, part)
-        steps.append(Step(part.box, "unit.start", unit, f"start {copy.backend}", why))
-    return [*steps, *wait_warm(copy)]
+    memory = [memory for part in starting if (memory := _memory(part))]
+    enables = [step for part in starting for step in enable(aim, part)]
+    starts = [Step(part.box, "unit.start", {"unit": part.unit}, f"start {copy.backend}", why) for part in starting]
+    return [*beside(memory), *beside(enables), *beside(starts), *wait_warm(copy)]
 
 
 def enable(aim: Aim, part: Part) -> list[Step]:
@@ -87,7 +88,7 @@ def let_in(aim: Aim, copy: Copy) -> list[Step]:
 
     Where a person holds it out it stays out.
     """
-    steps = []
+    steps, waits = [], []
     for proxy in aim.proxies:
         for box in sorted({box for box, _ in copy.places if _held_for(proxy.drained(copy.backend), box)}):
             params = {"backend": copy.backend, "holder": holders.absent(box), "outlives": True}
@@ -96,8 +97,8 @@ def let_in(aim: Aim, copy: Copy) -> list[Step]:
         drain = {"backend": copy.backend, "holder": aim.holder}
         steps.append(Step(proxy.box, "drain.remove", drain, f"readmit {copy.backend}"))
         if not holders.held(proxy.drained(copy.backend)):
-            steps.append(in_pool(proxy.box, copy, member=True))
-    return steps
+            waits.append(in_pool(proxy.box, copy, member=True))
+    return [*beside(steps), *beside(waits)]
 
 
 def rejoin(aim: Aim, copy: Copy, *, awaited: Collection[Seen]) -> list[Step]:
@@ -109,7 +110,7 @@ def rejoin(aim: Aim, copy: Copy, *, awaited: Collection[Seen]) -> list[Step]:
     drains = [drain for proxy in aim.proxies for drain in proxy.drained(copy.backend)]
     if any(drain.epoch is not None or _absence(drain, copy) for drain in drains):
         return let_in(aim, copy)
-    return [in_pool(proxy.box, copy, member=True) for proxy in awaited if _comes(proxy, copy)]
+    return beside([in_pool(proxy.box, copy, member=True) for proxy in awaited if _comes(proxy, copy)])
 
 
 def _absence(drain: Drain, copy: Copy) -> bool:

@@ -11,7 +11,7 @@ from floor.plan.copies import part_files
 from floor.plan.outage import duration, expected
 from floor.plan.seen import Seen
 from floor.plan.serving import Serving
-from floor.plan.steps import Stage, Step, stage, sure
+from floor.plan.steps import Stage, Step, beside, stage, sure
 
 
 def switching(aim: Aim) -> list[str]:
@@ -39,20 +39,27 @@ def plan_sleeping(aim: Aim) -> list[Stage]:
 
 
 def plan_leaving(aim: Aim, serving: Serving) -> list[Stage]:
-    """Given the aim, return the stage that takes what runs and is of the other mode out of the pools and stops it, on
-    every box: drained, finished, and no process left."""
+    """Given the aim, return the stages that take what runs and is of the other mode out of every pool, all of it at
+    once, and then stop it on every box: finished, and no process left."""
     going = [copy for copy in aim.sleeping if remains(aim, copy)]
     names = {copy.backend for copy in going}
     models = dict.fromkeys(copy.model for copy in going)
     last = {model: serving.only(model, names) for model in models}
     why = f"it does not run in mode {aim.mode}"
     outage = tuple(model for model in models if last[model] and serving.anyone(model))
-    found = [[*lanes.take_out(aim, copy, why, last=last[copy.model]), *lanes.bring_down(copy, why)] for copy in going]
-    if found:
-        found[0] = [*_announce(aim, outage, going), *found[0]]
+    outs = [lanes.take_out(aim, copy, why, last=last[copy.model]) for copy in going]
+    drains = [[step for out in outs for step in out if step.call == call] for call in ("drain.add", "pool.wait")]
+    stops = [
+        [*(step for step in out if step.call == "engine.idle"), *lanes.bring_down(copy, why)]
+        for copy, out in zip(going, outs, strict=True)
+    ]
     for model in models:
         serving.leaves(model, names)
-    return sure(stage(f"stop what does not run in mode {aim.mode}", *found, outage=outage))
+    first = [*_announce(aim, outage, going), *(step for steps in drains for step in beside(steps))]
+    return [
+        *sure(stage(f"take out what does not run in mode {aim.mode}", first, outage=outage)),
+        *sure(stage(f"stop what does not run in mode {aim.mode}", *stops, outage=outage)),
+    ]
 
 
 def _announce(aim: Aim, outage: Sequence[str], going: Sequence[Wanted]) -> list[Step]:
@@ -65,7 +72,7 @@ def _announce(aim: Aim, outage: Sequence[str], going: Sequence[Wanted]) -> list[
         return []
     told = ", ".join(f"{model} is away for about {duration(time)}" for model, time in seconds.items())
     params = {"mode": aim.mode, "models": seconds}
-    return [Step(proxy.box, "pool.announce", params, f"tell clients that {told}") for proxy in aim.proxies]
+    return beside([Step(proxy.box, "pool.announce", params, f"tell clients that {told}") for proxy in aim.proxies])
 
 
 def coming(aim: Aim, model: str) -> list[Wanted]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ Late = Literal["fail", "go on", "kill"]
 
 @dataclass(frozen=True)
 class Until:
-    """Repeat a call until `field` of its answer is `value`, `times` times in a row, for at most `deadline` seconds.
+    """Repeat a call until `field` of its answer is `value`, for at most `deadline` seconds.
 
     `late` says what follows then: `fail` ends the operation, `go on` takes the next step, `kill` ends the unit's
     processes at once and waits on. `crashed` ends the wait early when the unit has failed or keeps dying. `advice` is
@@ -21,7 +21,6 @@ class Until:
     field: str
     deadline: float
     value: object = True
-    times: int = 1
     late: Late = "fail"
     crashed: bool = False
     advice: str = ""
@@ -31,7 +30,8 @@ class Until:
 class Step:
     """One call of one box's agent. `text` says it in words, `why` gives the evidence that asks for it.
 
-    `away` are the seconds for which the box may be out of reach because of this step; 0 for the usual patience.
+    `away` are the seconds for which the box may be out of reach because of this step; 0 for the usual patience. One
+    that is `beside` the step before it in its lane does not wait for that.
     """
 
     box: str
@@ -41,6 +41,7 @@ class Step:
     why: str = ""
     until: Until | None = None
     away: float = 0.0
+    beside: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,22 @@ class Plan:
     def outage(self) -> tuple[str, ...]:
         """The models that will be away for a while."""
         return tuple(sorted({model for stage in self.stages for model in stage.outage}))
+
+
+def beside(steps: Sequence[Step]) -> list[Step]:
+    """Given steps that need not wait for each other, return them as those of a lane that run side by side."""
+    return [replace(step, beside=number > 0) for number, step in enumerate(steps)]
+
+
+def abreast(lane: Sequence[Step]) -> list[list[Step]]:
+    """Given a lane, return its steps in the order in which they are carried out, those in one list side by side."""
+    found: list[list[Step]] = []
+    for step in lane:
+        if step.beside and found:
+            found[-1].append(step)
+        else:
+            found.append([step])
+    return found
 
 
 def stage(title: str, *lanes: tuple[Step, ...] | list[Step], outage: tuple[str, ...] = ()) -> list[Stage]:

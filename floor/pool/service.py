@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from floor.box import events, files, paths
+from floor.box.changes import Changes
 from floor.box.locked import mine
 from floor.box.notify import Notifier
 from floor.errors import FloorError
@@ -64,6 +65,9 @@ class Service:
     async def run(self, notifier: Notifier) -> None:
         """Work until `stop` is called. Raise FloorError if the report cannot be written: nobody could follow then."""
         watching = asyncio.create_task(self._watches.run())
+        changes = Changes(paths.under(self._world.root, paths.DRAINS).parent)
+        if changes.descriptor is not None:
+            asyncio.get_running_loop().add_reader(changes.descriptor, self._changed, changes)
         try:
             await self._step()
             notifier.ready(self._summary())
@@ -75,12 +79,20 @@ class Service:
                 notifier.alive(self._summary())
         finally:
             notifier.stopping()
+            if changes.descriptor is not None:
+                asyncio.get_running_loop().remove_reader(changes.descriptor)
+            changes.close()
             watching.cancel()
             await asyncio.gather(watching, self._lost.close(), return_exceptions=True)
 
     def stop(self) -> None:
         """End `run` soon; who is a member stays one."""
         self._stopping = True
+        self._wake.set()
+
+    def _changed(self, changes: Changes) -> None:
+        """Something lies there anew where drains lie: whoever waits for one waits no longer than it takes."""
+        changes.take()
         self._wake.set()
 
     async def _pause(self) -> None:

@@ -46,6 +46,8 @@ GENERATION_TIMEOUT = 10.0
 
 STATUS_TIMEOUT = 1.5  # seconds; a box whose systemd is busy needs half of one
 STATUS_FRESH = 3.0  # seconds for which an answer is believed: two looks and a timeout
+HURRY = 0.1  # seconds between two questions while an engine of the box answers whose unit is not up yet
+HURRIED = 60.0  # seconds for which that is worth it: a warm-up
 
 
 class BackendWatch:
@@ -170,6 +172,7 @@ class BoxWatch:
         self._said = ""
         self._status: boxes.Status | None = None
         self._since = clock()
+        self._soon: dict[str, float] = {}
 
     @property
     def answered(self) -> float | None:
@@ -212,6 +215,13 @@ class BoxWatch:
             return "its box goes down"
         return f"{name} is being stopped, and finishes what it has" if name in self._status.leaving else ""
 
+    def hurry(self, name: str, *, soon: bool) -> None:
+        """Given a unit of the box and whether it may be up at any moment, ask more often, for a while."""
+        if soon:
+            self._soon.setdefault(name, self._clock())
+        else:
+            self._soon.pop(name, None)
+
     async def run(self) -> None:
         """Ask until cancelled."""
         while True:
@@ -227,7 +237,9 @@ class BoxWatch:
                 before, self._status = self._status, status
                 if before is None or replace(before, asked=began) != status:
                     self._changed()
-            await asyncio.sleep(max(0.0, self._interval - (self._clock() - began)))
+            hurried = any(self._clock() - since < HURRIED for since in self._soon.values())
+            every = min(HURRY, self._interval) if hurried else self._interval
+            await asyncio.sleep(max(0.0, every - (self._clock() - began)))
 
     async def _answer(self, began: float) -> boxes.Status:
         """Ask with the key that was taken last, and with the other one where it is being replaced."""

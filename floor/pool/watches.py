@@ -10,6 +10,7 @@ from typing import Any
 from floor.errors import FloorError
 from floor.healthcheck.client import make_client
 from floor.healthcheck.target import Target
+from floor.healthcheck.verdict import Level
 
 from .group import PartSeen, broken
 from .memory import Seen
@@ -70,6 +71,9 @@ class Watches:
             self._invocations[backend.name] = unit.invocation
             if before != unit.invocation:
                 watch.renew()  # another process: what the one before has proven does not count for it
+            answers = watch.verdict is not None and watch.verdict.level is Level.GENERATES
+            if box is not None:
+                box.hurry(unit.name, soon=answers and unit.active == "activating")
         model = self._models[backend.name]
         places = [(part.box, part.unit, self._boxes[part.status_url]) for part in backend.parts]
         own = [] if box is None or backend.unit is None else [(backend.box, backend.unit, box)]

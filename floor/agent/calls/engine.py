@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-from floor.agent.call import Call
+from floor.agent.call import POLL, Call
 from floor.box import facts, processes, secrets
 from floor.errors import FloorError
 
@@ -30,12 +30,22 @@ def check(call: Call) -> dict[str, Any]:
 
 
 def idle(call: Call) -> dict[str, Any]:
-    """{backend, url, model, dialect, key, timeout} → {idle, running, waiting, connections, reason}.
+    """{backend, url, model, dialect, key, looks, timeout} → {idle, running, waiting, connections, reason}.
+
+    Idle is one that is found so by so many looks in a row (default: one).
 
     Idle is what the engine's own counts say: a client may keep a connection open without a request. Where it has no
     counts its connections decide; where nobody listens nothing is left to finish. `reason` says so then.
     """
-    return dict(call.until(lambda: _idle(call)))
+    wanted, quiet = call.params.maybe_whole("looks") or 1, 0
+
+    def look() -> tuple[bool, dict[str, Any]]:
+        nonlocal quiet
+        idle, found = _idle(call)
+        quiet = quiet + 1 if idle else 0
+        return quiet >= wanted, {**found, "idle": quiet >= wanted}
+
+    return dict(call.until(look, POLL))
 
 
 def _idle(call: Call) -> tuple[bool, dict[str, Any]]:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from floor.agent import __main__ as agent
 from floor.agent import registry
 from floor.agent.call import Call
+from floor.box import releases
 from floor.box.lease import HeldError
 from floor.box.operation import Operation
 from floor.errors import BoxError, ConfigError, FloorError, RefusedError, UsageError
@@ -189,3 +190,42 @@ def test_without_a_root_the_agent_serves_this_machine(monkeypatch: pytest.Monkey
         out = io.BytesIO()
         agent.main(argv, io.BytesIO(LINE), out)
         assert b'"ok": "/"' in out.getvalue()
+
+
+STAYS = b'{"call": "observe", "params": {}, "stays": true}\n'
+
+
+def answers(lines: list[bytes], root: Path) -> list[dict[str, Any]]:
+    out = io.BytesIO()
+    agent.main(["--root", str(root)], io.BytesIO(b"".join(lines)), out)
+    return [json.loads(line.removeprefix(agent.MARKER)) for line in out.getvalue().decode().splitlines()]
+
+
+def test_a_caller_that_says_so_may_ask_again_also_after_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = iter([lambda _: 1, lambda _: 1 // 0, lambda _: 3])
+    monkeypatch.setattr(agent, "find", lambda _name: next(found))
+    monkeypatch.setattr(syslog, "syslog", lambda *_: None)
+    printed = answers([STAYS, STAYS, LINE, LINE], tmp_path)
+    assert [next(iter(one)) for one in printed] == ["taken", "ok", "taken", "error", "ok"]
+    assert printed[-1]["ok"] == 3
+
+
+def test_each_request_is_said_to_be_taken_before_anything_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = io.BytesIO()
+    seen: list[bytes] = []
+    monkeypatch.setattr(agent, "find", lambda _name: lambda _call: seen.append(out.getvalue()))
+    agent.main(["--root", str(tmp_path)], io.BytesIO(STAYS), out)
+    assert seen == [b'@floor {"taken": true}\n']
+
+
+def test_one_whose_release_was_replaced_takes_nothing_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    current = iter(["0.1.0+old", "0.1.0+new"])
+    monkeypatch.setattr(agent, "find", lambda _name: lambda _call: 1)
+    monkeypatch.setattr(releases, "running", lambda: "0.1.0+old")
+    monkeypatch.setattr(releases, "current", lambda: next(current))
+    printed = answers([STAYS, STAYS, STAYS], tmp_path)
+    assert [next(iter(one)) for one in printed] == ["taken", "ok", "taken", "ok"]

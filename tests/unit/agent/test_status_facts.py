@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from floor.agent.status_facts import FRESH, QUICK, Facts, pooled
-from floor.box import drains, leaving, paths
+from floor.agent.status_facts import FRESH, QUICK, Facts, Part, pooled
+from floor.box import drains, leaving, parts, paths
 from floor.box.operation import Operation
 from floor.box.units import UnitFacts, parse
 from floor.errors import FloorError
@@ -63,6 +63,39 @@ def test_an_answer_grows_old(tmp_path: Path) -> None:
 
     asyncio.run(ask())
     assert systemd.calls == 3
+
+
+@pytest.mark.parametrize("active", ["activating", "deactivating"])
+def test_while_a_unit_comes_or_goes_systemd_is_asked_more_often(tmp_path: Path, active: str) -> None:
+    systemd = Systemd()
+    systemd.active = active
+
+    async def ask() -> list[int]:
+        one, calls = facts(systemd, tmp_path), []
+        for at, then in ((0, active), (0.5, active), (1.5, "active"), (3, "active")):
+            systemd.now, systemd.active = 100.0 + at * QUICK, then
+            await one.now()
+            calls.append(systemd.calls)
+        return calls
+
+    assert asyncio.run(ask()) == [1, 1, 2, 2]
+
+
+def test_a_part_that_comes_to_its_gate_is_told_at_once(tmp_path: Path) -> None:
+    """The others wait for just that, and what systemd said before is of the start before."""
+    systemd = Systemd()
+    systemd.active = "inactive"
+
+    async def ask() -> list[str]:
+        part = [Part("flagship", "worker", UNIT)]
+        one = Facts([UNIT], tmp_path, lambda: systemd.now, systemd.show, systemd.stopping, part)
+        phases = [(await one.now())["groups"]["flagship"]["phase"]]
+        parts.put("flagship", parts.Mark("a1", going=False, generation=None), tmp_path)
+        systemd.active, systemd.now = "activating", systemd.now + 2 * QUICK
+        phases.append((await one.now())["groups"]["flagship"]["phase"])
+        return phases
+
+    assert asyncio.run(ask()) == ["down", "waiting"]
 
 
 def test_a_systemd_that_cannot_be_asked_is_asked_again(tmp_path: Path) -> None:

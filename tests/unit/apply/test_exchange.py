@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import os
+import signal
 import sys
 import threading
 import time
@@ -14,7 +17,7 @@ from typing import Any
 import pytest
 
 from floor.agent.__main__ import MARKER as SPOKEN
-from floor.apply import exchange
+from floor.apply import exchange, session
 from floor.apply.exchange import FailedError, UnreachableError
 from floor.apply.local import LocalTransport
 from floor.box.lease import HeldError
@@ -23,7 +26,7 @@ from floor.errors import BoxError, RefusedError
 ECHO = """
 import json, sys
 request = json.loads(sys.stdin.readline())
-rest = sys.stdin.read()
+rest = sys.stdin.read() if "stays" not in request else ""
 print("@floor " + json.dumps({"ok": [request["call"], request["params"], len(rest)], "release": "0.1.0+abc"}))
 """
 
@@ -33,12 +36,12 @@ def agent(script: str) -> LocalTransport:
 
 
 def answering(answer: Any, before: str = "", after: str = "") -> LocalTransport:
-    line = exchange.MARKER + json.dumps(answer)
+    line = session.MARKER + json.dumps(answer)
     return agent(f"import sys; sys.stdin.readline(); sys.stdout.write({before!r} + {line!r} + '\\n' + {after!r})")
 
 
 def test_agent_and_transport_mark_an_answer_alike() -> None:
-    assert exchange.MARKER == SPOKEN
+    assert session.MARKER == SPOKEN
 
 
 def test_a_call_and_its_payload_arrive_and_the_answer_comes_back() -> None:
@@ -97,14 +100,14 @@ def test_one_that_does_not_read_its_input_is_no_hang() -> None:
 
 @pytest.mark.parametrize("out", ["", "hello\n", '@floor {"neither": 1}\n', "@floor 7\n"])
 def test_no_answer_is_told_with_what_was_printed_instead(out: str) -> None:
-    script = f"import sys; sys.stdin.read(); sys.stdout.write({out!r}); sys.stderr.write('oops'); sys.exit(5)"
+    script = f"import sys; sys.stdin.readline(); sys.stdout.write({out!r}); sys.stderr.write('oops'); sys.exit(5)"
     with pytest.raises(BoxError, match=r"spark-a: the agent there gave no answer \(exit 5: oops"):
         agent(script).call("observe")
 
 
 def test_an_answer_counts_whatever_the_exit_code_is() -> None:
-    line = exchange.MARKER + json.dumps({"ok": 1})
-    assert agent(f"import sys; sys.stdin.read(); print({line!r}); sys.exit(9)").call("observe") == 1
+    line = session.MARKER + json.dumps({"ok": 1})
+    assert agent(f"import sys; sys.stdin.readline(); print({line!r}); sys.exit(9)").call("observe") == 1
 
 
 def test_a_program_that_does_not_exist_is_told_in_words() -> None:
@@ -115,9 +118,9 @@ def test_a_program_that_does_not_exist_is_told_in_words() -> None:
 def test_somebody_who_holds_the_error_output_open_does_not_hold_the_call() -> None:
     """An ssh that becomes the shared master keeps it open for a minute after the first call is over."""
     began = time.monotonic()
-    line = exchange.MARKER + json.dumps({"ok": 1})
+    line = session.MARKER + json.dumps({"ok": 1})
     script = (
-        "import subprocess, sys; sys.stdin.read();"
+        "import subprocess, sys; sys.stdin.readline();"
         "subprocess.Popen(['sleep', '3'], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL);"
         f"print({line!r})"
     )
@@ -137,6 +140,82 @@ def test_many_threads_call_at_once_each_gets_its_own_answer_and_never_too_many_r
         answers = list(pool.map(lambda n: transport.call("x", {"n": n}), range(24)))
     assert [answer[0] for answer in answers] == list(range(24))
     assert max(answer[1] for answer in answers) <= exchange.AT_ONCE
+
+
+STAYS = """
+import json, os, sys
+for number, line in enumerate(sys.stdin):
+    request = json.loads(line)
+    if request["params"].get("die") == "before" and number: os._exit(3)
+    print("@floor " + json.dumps({"taken": True}), flush=True)
+    if request["params"].get("die") == "after": sys.exit("fell over")
+    print("noise", file=sys.stderr, flush=True)
+    print("@floor " + json.dumps({"ok": [os.getpid(), number]}), flush=True)
+"""
+
+
+def test_a_process_that_stays_is_asked_again() -> None:
+    transport = agent(STAYS)
+    (first, _), *others = [transport.call("x", {"n": n}) for n in range(3)]
+    assert others == [[first, 1], [first, 2]]
+
+
+def test_large_requests_and_answers_pass_through_one_process() -> None:
+    script = STAYS.replace("os.getpid()", "request['params']['text']")
+    transport, text = agent(script), "x" * 1_000_000
+    assert [transport.call("x", {"text": text}) for _ in range(2)] == [[text, 0], [text, 1]]
+
+
+def test_one_that_ended_before_it_took_a_request_is_replaced() -> None:
+    transport = agent(STAYS)
+    first = transport.call("x")[0]
+    other, number = transport.call("x", {"die": "before"})
+    assert other != first
+    assert number == 0
+
+
+def test_one_that_was_killed_between_two_calls_is_replaced() -> None:
+    transport = agent(STAYS)
+    first = transport.call("x")[0]
+    os.kill(first, signal.SIGKILL)
+    assert transport.call("x")[0] != first
+
+
+def test_one_that_ends_after_it_took_a_request_is_not_asked_again(tmp_path: Path) -> None:
+    """What it had done by then nobody knows: that is for whoever called to decide."""
+    transport = agent(STAYS)
+    transport.call("x")
+    with pytest.raises(BoxError, match=r"gave no answer \(exit 1: fell over"):
+        transport.call("x", {"die": "after"})
+
+
+def test_each_error_output_belongs_to_its_own_call() -> None:
+    transport = agent(STAYS)
+    transport.call("x")
+    with pytest.raises(BoxError) as caught:
+        transport.call("x", {"die": "after"})
+    assert "noise" not in str(caught.value)
+
+
+def test_bytes_go_to_a_process_of_their_own_and_end_those_that_wait() -> None:
+    """They bring another release, and what waits runs the one before."""
+    transport = agent(STAYS)
+    first = transport.call("x")[0]
+    assert transport.call("install", payload=b"")[1] == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(first, 0)
+
+
+def test_as_many_are_kept_as_are_needed_again_and_they_end_with_their_transport() -> None:
+    transport = agent(STAYS.replace('print("noise"', 'import time; time.sleep(0.2); print("noise"'))
+    with ThreadPoolExecutor(6) as pool:
+        pids = {pid for pid, _ in pool.map(transport.call, ["x"] * 6)}
+    assert len(pids) == 6
+    del transport
+    gc.collect()
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
 
 
 STREAM = """

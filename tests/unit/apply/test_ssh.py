@@ -21,7 +21,7 @@ AGENT = "sudo -n /opt/floor/current/bin/python -I -m floor.agent"
 
 
 def test_the_whole_command_line(fake_ssh: FakeSsh, short: Path) -> None:
-    noted = fake_ssh("""cat > /dev/null; echo '@floor {"ok": 1}'""")
+    noted = fake_ssh("""read -r _; echo '@floor {"ok": 1}'""")
     assert SshTransport("spark-a", "ops@spark-a").call("observe") == 1
     assert noted.read_text().split("\n")[:-1] == [
         "-o",
@@ -46,14 +46,14 @@ def test_the_whole_command_line(fake_ssh: FakeSsh, short: Path) -> None:
 
 
 def test_no_secret_is_ever_in_the_command_line(fake_ssh: FakeSsh) -> None:
-    noted = fake_ssh("""cat > /dev/null; echo '@floor {"ok": 1}'""")
+    noted = fake_ssh("""read -r _; echo '@floor {"ok": 1}'""")
     SshTransport("a", "a").call("secrets.put", {"engine": "TOPSECRET", "status": "TOPSECRET"})
     assert "TOPSECRET" not in noted.read_text()
 
 
 def test_the_words_mean_the_same_to_any_shell_on_the_way(fake_ssh: FakeSsh) -> None:
     """ssh joins them with spaces and a shell takes them apart again."""
-    noted = fake_ssh("""cat > /dev/null; echo '@floor {"ok": 1}'""")
+    noted = fake_ssh("""read -r _; echo '@floor {"ok": 1}'""")
     SshTransport("a", "a").call("observe")
     far = " ".join(noted.read_text().split("\n--\n")[1].split("\n")[1:-1])
     assert far == AGENT
@@ -61,7 +61,7 @@ def test_the_words_mean_the_same_to_any_shell_on_the_way(fake_ssh: FakeSsh) -> N
 
 
 def test_another_configuration_is_used_when_it_is_named(fake_ssh: FakeSsh, monkeypatch: pytest.MonkeyPatch) -> None:
-    noted = fake_ssh("""cat > /dev/null; echo '@floor {"ok": 1}'""")
+    noted = fake_ssh("""read -r _; echo '@floor {"ok": 1}'""")
     monkeypatch.setenv("FLOOR_SSH_CONFIG", "/tmp/my config")
     SshTransport("a", "a").call("observe")
     assert noted.read_text().startswith("-F\n/tmp/my config\n")
@@ -86,7 +86,7 @@ def test_an_agent_behind_ssh_answers(fake_ssh: FakeSsh, tmp_path: Path) -> None:
 def test_a_failure_is_told_in_words(
     fake_ssh: FakeSsh, said: str, code: int, error: type[Exception], words: str
 ) -> None:
-    fake_ssh(f"cat > /dev/null; echo {shlex.quote(said)} >&2; exit {code}")
+    fake_ssh(f"read -r _; echo {shlex.quote(said)} >&2; exit {code}")
     with pytest.raises(error, match=words) as caught:
         SshTransport("spark-a", "ops@spark-a").call("observe")
     assert type(caught.value) is error

@@ -13,7 +13,7 @@ from floor.errors import BusyError, FloorError, RefusedError
 from floor.operations.change import Change
 from floor.operations.execute import Execution
 from floor.operations.together import in_threads
-from floor.plan.steps import Plan, Stage, Step, Until
+from floor.plan.steps import Plan, Stage, Step, Until, beside
 from tests.simulated.situation import Situation, asleep
 
 WARM = Until("active", 100.0, value="active", crashed=True)
@@ -107,16 +107,46 @@ def test_what_is_late_says_what_the_box_said(answer: dict[str, Any], told: str) 
 
 def test_what_may_be_late_goes_on() -> None:
     said: list[str] = []
-    idle = Until("idle", 30.0, times=2, late="go on")
+    idle = Until("idle", 30.0, late="go on")
     execution(said, a=Answers({"idle": False, "running": 3, "waiting": 1})).step(wait(idle))
     assert said[-1] == "  a: wait until it is warm: not within 30 s: 3 running, 1 waiting, going on"
     assert said[0] == "  a: wait until it is warm (0 s): 3 running, 1 waiting"
 
 
-def test_idle_counts_twice_in_a_row() -> None:
-    box = Answers({"idle": True}, {"idle": False}, {"idle": True}, {"idle": True})
-    execution([], a=box).step(wait(Until("idle", 1000.0, times=2)))
-    assert len(box.calls) == 4
+def both(*calls: str) -> Stage:
+    return Stage(
+        "both",
+        (
+            tuple(
+                beside(
+                    [Step(box, call, {}, f"{call} {box}", why="because") for box, call in zip("ab", calls, strict=True)]
+                )
+            ),
+        ),
+    )
+
+
+def test_steps_beside_each_other_do_not_wait_for_each_other() -> None:
+    """Each is under way before either ends."""
+    meet = threading.Barrier(2, timeout=10)
+
+    class Meets(Answers):
+        def call(self, name: str, params: dict[str, Any], *, timeout: float = 30) -> Any:
+            meet.wait()
+            return super().call(name, params, timeout=timeout)
+
+    said: list[str] = []
+    execution(said, a=Meets({}), b=Meets({})).stage(both("unit.start", "unit.start"))
+    assert said == ["both", "  a: unit.start a   [because]", "  b: unit.start b"]
+
+
+def test_one_that_fails_does_not_keep_the_one_beside_it_and_ends_the_lane() -> None:
+    a, b = Answers(RefusedError("a: no")), Answers({})
+    (stage,) = [both("drain.add", "drain.add")]
+    after = Step("b", "unit.stop", {}, "stop it")
+    with pytest.raises(RefusedError, match=r"^a: no$"):
+        execution([], a=a, b=b).stage(Stage("both", ((*stage.lanes[0], after),)))
+    assert [name for name, _ in b.calls] == ["drain.add"]
 
 
 def test_what_does_not_stop_is_killed_once() -> None:

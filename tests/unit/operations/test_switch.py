@@ -112,8 +112,9 @@ def test_a_dry_run_says_what_it_takes_and_how_long(two: Situation) -> None:
     assert outcome.pending
     assert not outcome.changed
     shown = outcome.lines()
-    assert "3. stop what does not run in mode split   (nobody serves flagship meanwhile)" in shown
-    assert "4. mode split" in shown
+    assert "3. take out what does not run in mode split   (nobody serves flagship meanwhile)" in shown
+    assert "4. stop what does not run in mode split   (nobody serves flagship meanwhile)" in shown
+    assert "5. mode split" in shown
     assert (
         "note: nobody answers for flagship for about 41 min: 30 s to stop, 40 min to start and warm up "
         "(a guess: start_time of floor.yaml, as no start of it was seen yet)"

@@ -78,7 +78,7 @@ def test_a_plan_shows_each_step_with_its_reason(occupied: Situation) -> None:
     assert f"   spark-a: {text}   [{why}]" in lines
     assert not any("nobody serves" in line for line in lines)
     at = lines.index("   spark-b: drain flagship@spark-a")
-    assert lines[at + 2] == "   spark-a: wait until flagship@spark-a has finished"
+    assert lines[at + 3] == "   spark-a: wait until flagship@spark-a has finished"
 
 
 def test_what_starts_engines_is_disabled_before_any_engine_stops(occupied: Situation) -> None:

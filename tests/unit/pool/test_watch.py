@@ -14,7 +14,7 @@ from floor.healthcheck.target import Target
 from floor.healthcheck.verdict import Level, Reason
 from floor.pool import boxes
 from floor.pool.memory import UnitSeen
-from floor.pool.watch import LATE, PROBE_TIMEOUT, STATUS_FRESH, BackendWatch, BoxWatch
+from floor.pool.watch import HURRIED, HURRY, LATE, PROBE_TIMEOUT, STATUS_FRESH, BackendWatch, BoxWatch
 from floor.pool.watches import Watches
 from tests.unit.pool.documents import backend, settings
 
@@ -197,6 +197,30 @@ def test_a_units_state_is_known_and_its_changes_are_told() -> None:
     assert made.unit(UNIT) == unit("active")
     assert made.unit("another.service") is None
     assert port.changes == 2
+
+
+@pytest.mark.parametrize(
+    ("since", "soon", "pause"),
+    [(0.0, True, HURRY), (HURRIED - 0.1, True, HURRY), (HURRIED, True, 0.5), (0.0, False, 0.5)],
+)
+def test_a_box_whose_engine_answers_before_its_unit_is_up_is_asked_more_often(
+    monkeypatch: pytest.MonkeyPatch, since: float, soon: bool, pause: float
+) -> None:
+    port, clock = Port(unit("activating")), Clock()
+    made = BoxWatch("http://a/status", "key", 0.5, clock, port.changed, port.log.append, port.ask)
+    made.hurry(UNIT, soon=True)
+    clock.now += since
+    made.hurry(UNIT, soon=soon)
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(made.run())
+    assert pauses == [pause]
 
 
 def test_an_answer_is_believed_for_a_while() -> None:
