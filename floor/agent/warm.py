@@ -122,6 +122,10 @@ class Main:
         self._proc = proc
         self._started = self._look()
 
+    def age(self) -> float:
+        """For how many seconds the process has been there; 0 where it is not known."""
+        return 0.0 if self._pid is None else alive.age(self._pid, self._proc)
+
     def alive(self) -> bool:
         """Whether the very process that there was at the start is still there; a pid can be used again."""
         return self._pid is None or (self._started is not None and self._look() == self._started)
@@ -165,8 +169,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     try:
         settings = load(options.settings)
-        seconds, warmed = asyncio.run(warm(settings, Main(os.environ)))
-        _note(settings.target.name, seconds, warmed)
+        engine = Main(os.environ)
+        before = engine.age()
+        seconds, warmed = asyncio.run(warm(settings, engine))
+        _note(settings.target.name, before + seconds, warmed)
     except FloorError as error:
         _log(f"floor-warm: {error}")
         return error.exit_code

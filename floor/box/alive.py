@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 PROC = Path("/proc")
@@ -17,3 +19,11 @@ def began(pid: int | str, proc: Path = PROC) -> str | None:
     except (OSError, UnicodeDecodeError):
         return None
     return None if fields[0] in ("Z", "X") else fields[19]
+
+
+def age(pid: int | str, proc: Path = PROC) -> float:
+    """Return for how many seconds a process has been there; 0 where it is gone."""
+    ticks = began(pid, proc)
+    if ticks is None:
+        return 0.0
+    return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - int(ticks) / os.sysconf("SC_CLK_TCK"))

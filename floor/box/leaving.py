@@ -28,6 +28,11 @@ def put(folder: Path, unit: str, mark: Mark, root: Path = paths.ROOT) -> None:
     files.write(folder / unit, f"{text}\n", owner=mine(), root=root)
 
 
+def drop(folder: Path, unit: str, root: Path = paths.ROOT) -> None:
+    """Given paths.LEAVING or paths.DRAINED, take the mark of a unit away; one that is gone is fine."""
+    paths.under(root, folder / unit).unlink(missing_ok=True)
+
+
 def read(folder: Path, root: Path = paths.ROOT) -> dict[str, Mark]:
     """Given paths.LEAVING or paths.DRAINED, return the marks by unit. What is no mark is none."""
     try:

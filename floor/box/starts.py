@@ -17,8 +17,8 @@ BACKENDS = 64  # those that started last; a name that floor.yaml no longer has f
 
 
 def started(backend: str, *, launch: str, seconds: float, warm: float, at: float, root: Path = paths.ROOT) -> None:
-    """Note a start: the digest that the process carries, the seconds until it generated, those of its warm-up, and when
-    it was warm (unix seconds)."""
+    """Note a start: the digest that the process carries, the seconds from its own beginning until it generated, those
+    of its warm-up, and when it was warm (unix seconds)."""
     entry = {"launch": launch, "seconds": round(seconds, 1), "warm": round(warm, 1), "at": round(at)}
     _note(backend, "starts", entry, root)
 

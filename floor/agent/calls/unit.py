@@ -96,7 +96,7 @@ def stop(call: Call) -> dict[str, Any]:
                 _mark(call, unit)
             systemctl.do(["stop", "--no-block", "--", name], call.run)
         answer = dict(call.until(lambda: gone(call, name)))
-        if answer["stopped"] and unit.active not in STOPPED:
+        if answer["stopped"]:
             _note(call, unit)
         return answer
 
@@ -110,11 +110,12 @@ def _mark(call: Call, unit: UnitFacts) -> None:
 
 
 def _note(call: Call, unit: UnitFacts) -> None:
-    """Keep how long an engine took to stop, from the first order on."""
+    """Keep how long an engine took to stop, from the first order on: once, by whichever call finds it gone."""
     mark = leaving.read(paths.DRAINED, call.root).get(unit.name)
     backend = starts.backend(unit.name, call.root)
     if mark is not None and mark.invocation == unit.invocation and backend:
         starts.stopped(backend, seconds=call.clock() - mark.monotonic, at=call.wall(), root=call.root)
+        leaving.drop(paths.DRAINED, unit.name, call.root)
 
 
 def gone(call: Call, name: str) -> tuple[bool, dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from floor.box import holds, paths, starts
+from floor.box import holds, leaving, paths, starts
 from floor.box.lease import HeldError
 from floor.errors import RefusedError, UsageError
 
@@ -194,14 +194,17 @@ def test_all_units_are_read_again_by_one_order(box: Box) -> None:
     assert box.ran == ["daemon-reload"]
 
 
-def test_how_long_an_engine_took_to_stop_is_kept_once(box: Box) -> None:
-    """The caller asks again and again while it waits; the time runs from the first order on."""
+@pytest.mark.parametrize("timeout", [20, 0], ids=["waits", "tells and comes back"])
+def test_how_long_an_engine_took_to_stop_is_kept_once(box: Box, timeout: float) -> None:
+    """The caller asks again and again while it waits, or tells it and asks later; it runs from the first order on."""
     settings = paths.under(box.root, paths.ENGINES / "m.json")
     settings.parent.mkdir(parents=True)
     settings.write_text('{"backend": "m@a"}')
     box.units[NAME] = running(invocation="one")
     box.after[25] = lambda: box.units.__setitem__(NAME, Unit(invocation="one"))
+    box.call("unit.stop", epoch=EPOCH, unit=NAME, timeout=timeout)
     for _ in range(3):
         box.call("unit.stop", epoch=EPOCH, unit=NAME, timeout=20)
     (stop,) = starts.read(box.root)["m@a"]["stops"]
     assert 25 <= stop["seconds"] < 26
+    assert leaving.read(paths.DRAINED, box.root) == {}
