@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tests.lab.boxes import Lab
-from tests.lab.deployment import UNIT, invocations
+from tests.lab.deployment import UNIT, chat, invocations, pool
 from tests.lab.floor import Floor
 from tests.real import deployed
-from tests.real.sites import DOCKER, site
+from tests.real.sites import DOCKER, site, split_site
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +53,20 @@ def test_another_image_of_the_same_name_replaces_its_copy_only(floor: Floor) -> 
     after = invocations(floor.lab)
     assert after["boxa"] == before["boxa"]
     assert after["boxb"][UNIT] != before["boxb"][UNIT]
+
+
+def test_one_group_over_both_boxes_wants_the_same_image_and_generates(floor: Floor) -> None:
+    """The boxes have different images of one name since the last test: the copies go on until they are the same."""
+    floor.write(split_site(floor.lab, DOCKER))
+    before = invocations(floor.lab)
+    assert "is not the same image" in floor("switch", "split", code=5, timeout=300).stderr
+    assert invocations(floor.lab) == before
+    floor.lab.boxes["boxa"].run(["docker", "tag", "floor-lab/base:2", "floor-lab/base:1"])
+    began = time.monotonic()
+    floor("switch", "split", timeout=900)
+    print(f"switched to a group in {time.monotonic() - began:.0f} s")
+    assert pool(floor.lab) == ["flagship@boxa+boxb"]
+    for box in floor.lab.boxes:
+        code, body = chat(floor.lab, box, stream=True, tokens=16, timeout=60)
+        assert code == 200
+        assert body.rstrip().endswith("data: [DONE]")
