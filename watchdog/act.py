@@ -28,7 +28,7 @@ def act(action: Action, copy: Copy, unit: UnitFacts, root: Path = paths.ROOT, ru
             systemctl.do(["stop", "--no-block", "--", copy.unit], run)
         elif action is Action.START:
             if now.active == "failed":
-                systemctl.do(["reset-failed", "--", copy.unit], run)
+                systemctl.forget(copy.unit, run)
             systemctl.do(["start", "--no-block", "--", copy.unit], run)
     return ""
 

@@ -28,6 +28,16 @@ def show(names: Sequence[str], run: Run = run) -> dict[str, units.UnitFacts]:
     return units.show(names, ask)
 
 
+def forget(unit: str, run: Run = run) -> None:
+    """Count a unit's starts and restarts anew: one that a person asks for must not be the one too many.
+
+    Of a unit that systemd has not loaded nothing is counted. Raises FloorError when systemd cannot do it.
+    """
+    result = run(["systemctl", "--quiet", "--no-ask-password", "reset-failed", "--", unit])
+    if not result.ok and "not loaded" not in result.said:
+        raise FloorError(f"systemctl reset-failed {unit}: {result.said or 'failed without a word'}")
+
+
 # The waits before and beside the engine, which tell that they wait or that the engine ended, never why.
 WAITERS = ("floor-warm: ", "floor-gate: ")
 LINES = 30  # among so many of the last lines is one of the engine's, however often the wait beside it speaks

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from floor.desired.times import RESTART_BURST
 from tests.lab.boxes import Lab
 from tests.lab.deployment import UNIT, deployed, in_both, left, pool, until
 from tests.lab.floor import Floor
@@ -54,6 +55,17 @@ def test_a_copy_that_is_stopped_and_restarted_by_hand_loses_no_request(floor: Fl
     assert report.statuses == {"200": report.sent}
     assert state.split() == ["Result=success", "ActiveState=inactive"]
     assert left(box) == 2
+
+
+def test_a_restart_that_is_asked_for_is_never_one_start_too_many(floor: Floor) -> None:
+    """systemd has counted as many starts as the limit allows, and not one has failed."""
+    box = floor.lab.boxes["boxb"]
+    box.run(["systemctl", "reset-failed", UNIT])
+    for _ in range(RESTART_BURST):
+        box.run(["systemctl", "stop", UNIT], timeout=60)
+        box.run(["systemctl", "start", "--no-block", UNIT])
+    until("both copies in both pools", lambda: in_both(floor.lab), 60)
+    floor("restart", "boxb")
 
 
 def test_the_target_stops_no_engine(floor: Floor) -> None:

@@ -26,7 +26,7 @@ def _name(call: Call) -> str:
 
 
 def start(call: Call) -> dict[str, Any]:
-    """{epoch, unit} → {}. A unit that its start limit has stopped needs reset-failed first."""
+    """{epoch, unit} → {}. What has counted towards the start limit of an engine is forgotten."""
     return _begin(call, "start")
 
 
@@ -41,8 +41,8 @@ def _begin(call: Call, verb: str) -> dict[str, Any]:
     with call.work():
         before = systemctl.show([name], call.run)[name]
         secrets.complete(call.root, mine())
-        if before.active == "failed":
-            systemctl.do(["reset-failed", "--", name], call.run)
+        if before.active == "failed" or name.startswith(ENGINES):
+            systemctl.forget(name, call.run)
         systemctl.do([verb, "--no-block", "--", name], call.run)
         if verb == "restart":
             call.until(lambda: (_left(systemctl.show([name], call.run)[name], before), None))

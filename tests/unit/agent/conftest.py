@@ -34,12 +34,14 @@ class Unit:
 
 @dataclass
 class Box:
-    """`on` holds what an order does to the box, `after` what happens when time has passed that many seconds."""
+    """`on` holds what an order does to the box, `after` what happens when time has passed that many seconds, `said`
+    what systemd answers to an order that fails."""
 
     root: Path
     units: dict[str, Unit] = field(default_factory=dict)
     on: dict[str, Callable[[Unit], None]] = field(default_factory=dict)
     after: dict[float, Callable[[], None]] = field(default_factory=dict)
+    said: dict[str, str] = field(default_factory=dict)
     containers: set[str] = field(default_factory=set)
     ran: list[str] = field(default_factory=list)
     time: float = 1000.0
@@ -55,6 +57,8 @@ class Box:
         if verb == "show":
             return Result(0, "\n".join(self._shown(name) for name in names), "")
         self.ran.append(" ".join(argv[3:]))
+        if verb in self.said:
+            return Result(1, "", self.said[verb])
         for name in names:
             if verb in self.on:
                 self.on[verb](self.units[name])

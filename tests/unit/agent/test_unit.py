@@ -8,7 +8,7 @@ import pytest
 
 from floor.box import holds, leaving, paths, starts
 from floor.box.lease import HeldError
-from floor.errors import RefusedError, UsageError
+from floor.errors import FloorError, RefusedError, UsageError
 
 from .conftest import EPOCH, Box, Unit
 
@@ -22,7 +22,7 @@ def running(**more: Any) -> Unit:
 def test_starting_orders_and_does_not_wait(box: Box) -> None:
     box.units[NAME] = Unit()
     assert box.call("unit.start", epoch=EPOCH, unit=NAME) == {}
-    assert box.ran == [f"start --no-block -- {NAME}"]
+    assert box.ran == [f"reset-failed -- {NAME}", f"start --no-block -- {NAME}"]
 
 
 def test_one_that_the_guard_keeps_down_is_refused_and_let_go_by_who_holds_the_box(box: Box) -> None:
@@ -35,14 +35,25 @@ def test_one_that_the_guard_keeps_down_is_refused_and_let_go_by_who_holds_the_bo
     assert box.call("guard.release", epoch=EPOCH, unit=NAME) == {"released": True}
     assert box.call("guard.release", epoch=EPOCH, unit=NAME) == {"released": False}
     box.call("unit.start", epoch=EPOCH, unit=NAME)
-    assert box.ran == [f"start --no-block -- {NAME}"]
+    assert box.ran == [f"reset-failed -- {NAME}", f"start --no-block -- {NAME}"]
 
 
-def test_a_unit_that_its_limit_stopped_is_reset_first(box: Box) -> None:
-    """systemd refuses to start it otherwise, also when rolling back."""
-    box.units[NAME] = Unit(active="failed", result="start-limit-hit")
+@pytest.mark.parametrize("unit", [Unit(), Unit(active="failed", result="start-limit-hit")])
+def test_no_start_is_the_one_too_many_for_the_limit(box: Box, unit: Unit) -> None:
+    """systemd counts those of a person, and refuses one that failed until it is told to forget."""
+    box.units[NAME] = unit
     box.call("unit.start", epoch=EPOCH, unit=NAME)
     assert box.ran == [f"reset-failed -- {NAME}", f"start --no-block -- {NAME}"]
+
+
+def test_of_what_is_not_loaded_nothing_is_to_be_forgotten(box: Box) -> None:
+    box.units[NAME] = Unit()
+    box.said["reset-failed"] = f"Failed to reset failed state of unit {NAME}: Unit {NAME} not loaded."
+    box.call("unit.start", epoch=EPOCH, unit=NAME)
+    assert box.ran[-1] == f"start --no-block -- {NAME}"
+    box.said["reset-failed"] = "Failed to connect to bus"
+    with pytest.raises(FloorError, match=f"^systemctl reset-failed {NAME}: Failed to connect to bus$"):
+        box.call("unit.start", epoch=EPOCH, unit=NAME)
 
 
 def test_a_restart_is_over_when_the_old_process_is_not_taken_for_the_new_one(box: Box) -> None:
