@@ -22,6 +22,7 @@ from .end import end
 from .settings import Group, Settings
 
 EVERY = 1.0  # seconds between two looks
+SOON = 0.2  # and while another part is being stopped: this one begins anew as soon as that has gone
 AT_REST = 3.0  # and while no rank runs here, as in the other mode
 _NEVER = float("inf")
 
@@ -31,12 +32,14 @@ Log = Callable[[str], None]
 
 @dataclass
 class _Watched:
-    """One group: whom to ask, and since when (monotonic) which start of its part is on its way."""
+    """One group: whom to ask, since when (monotonic) which start of its part is on its way, and whether another part is
+    being `stopped`."""
 
     group: Group
     others: Others
     start: str = ""
     since: float = _NEVER
+    stopped: bool = False
 
 
 class Service:
@@ -60,14 +63,19 @@ class Service:
             for one in self._watched:
                 self._look(one)
                 notifier.alive(self._summary())
-            every = EVERY if any(one.start for one in self._watched) else AT_REST
-            self._stop.wait(max(0.0, every - (self._clock() - began)))
+            self._stop.wait(max(0.0, self._every() - (self._clock() - began)))
         notifier.stopping()
         for one in self._watched:
             one.others.close()
 
+    def _every(self) -> float:
+        if any(one.stopped for one in self._watched):
+            return SOON
+        return EVERY if any(one.start for one in self._watched) else AT_REST
+
     def _look(self, one: _Watched) -> None:
         """Look at one part, then at the others, and end it where it must begin anew."""
+        one.stopped = False
         try:
             unit = units.show([one.group.unit])[one.group.unit]
             # After systemd: an older mark would take a start that is fine for one of which nobody knows anything.
@@ -83,6 +91,9 @@ class Service:
                 self._say(one.group, words)
                 return
             looks = one.others.look(settings.keys(self._settings, self._root))
+            one.stopped = any(
+                look.told is not None and look.told.phase is parts.Phase.STOPPING for look in looks.values()
+            )
             looks = told_alone(looks) if parts.leaves(own.start, mark) else looks
             if why := ends(own, self._clock() - one.since, looks):
                 self._end(one.group, own, why)

@@ -95,3 +95,27 @@ def test_around_a_group_that_goes_no_silence_is_believed(
 ) -> None:
     mark = Mark(start, True, "g", among=("c",), leaves=leaves)
     assert bool(looked_once(tmp_path, monkeypatch, mark, others)[0]) is ended
+
+
+class Leaving(Nobody):
+    """Another part is being stopped."""
+
+    def look(self, _keys: object) -> dict[str, Look]:
+        return {other.box: Look(Told("worker", UNIT, Phase.STOPPING, "s", "g")) for other in self._group.others}
+
+
+class Fine(Nobody):
+    """Every other part runs."""
+
+    def look(self, _keys: object) -> dict[str, Look]:
+        return {other.box: Look(Told("worker", UNIT, Phase.RUNNING, "s", "g")) for other in self._group.others}
+
+
+@pytest.mark.parametrize(("others", "every"), [(Leaving, service.SOON), (Fine, service.EVERY)])
+def test_the_end_of_a_part_that_is_being_stopped_is_seen_soon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: type, every: float
+) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(service.threading.Event, "wait", lambda _event, seconds: waits.append(seconds))
+    looked_once(tmp_path, monkeypatch, Mark("s", True, "g", among=("c",)), others)
+    assert waits == [pytest.approx(every, abs=0.15)]
