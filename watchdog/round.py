@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from floor.box.observe import document
 from floor.box.operation import Operation, now
 from floor.errors import FloorError
 from floor.healthcheck.verdict import Level
-from floor.notify import foreign, matters, send
+from floor.notify import foreign, matters, peers, send
 from floor.notify.decide import PAUSE, Matter, Message, Told, unsent
 from floor.notify.decide import decide as due
 
@@ -25,6 +25,7 @@ from .act import act
 from .decide import Action, Decision, decide
 from .look import World, held, look
 from .memory import Memory
+from .peers import statuses
 from .seen import Seen
 from .settings import Copy, Settings
 
@@ -44,6 +45,7 @@ class Round:
     wall: Callable[[], float] = time.time
     act: Callable[..., str] = act
     send: Callable[..., None] = send.send
+    peers: Callable[[Sequence[str], Path], list[Mapping[str, Any]]] = statuses
 
     def run(self, *, dry_run: bool, seek: bool = False) -> dict[str, Decision]:
         """Carry out one round and return the decisions by backend. With `dry_run` nothing is done, kept or told; with
@@ -123,7 +125,7 @@ class Round:
         if not notify.wanted:
             return told
         now, began = self.wall(), self.world.clock()
-        after, messages = due(told, self._matters(decisions, others), now, notify.every, notify.most)
+        after, messages = due(told, self._matters(decisions, others, told), now, notify.every, notify.most)
         for number, message in enumerate(messages):
             if self.world.clock() - began >= TELLS:
                 return unsent(told, after, messages[number:])
@@ -140,17 +142,18 @@ class Round:
             return False
         return True
 
-    def _matters(self, decisions: Mapping[str, Decision], others: tuple[str, ...]) -> list[Matter]:
+    def _matters(self, decisions: Mapping[str, Decision], others: tuple[str, ...], told: Told) -> list[Matter]:
         root = self.world.root
         loud = [(name, one.reason, one.evidence) for name, one in decisions.items() if one.alarm]
         kept = {unit: hold.words for unit, hold in held(root).items()}
         record = Operation(root).read()
+        short = matters.of_pools(document(paths.POOL_STATE, root), self.wall(), _away(record, root))
         return [
             *matters.of_decisions([one for one in loud if one[1] != "held"]),
             *matters.of_holds(kept),
             *foreign.matters(others),
             *matters.of_operation(record),
-            *matters.of_pools(document(paths.POOL_STATE, root), self.wall(), _away(record, root)),
+            *peers.own(short, told, self.peers(self.settings.notify.before, root) if short else ()),
         ]
 
     def _event(self, text: str, data: Mapping[str, Any]) -> None:

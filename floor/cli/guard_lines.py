@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from floor.operations.guard_state import BoxAdvice
+from floor.plan.outage import duration
 
 GIB = 1 << 30
+RUNS = ("active", "activating", "reloading")
 OLD = 30.0  # seconds; a guard reports every five
 
 
@@ -21,12 +23,23 @@ def status_lines(found: Mapping[str, Any]) -> Iterator[str]:
         if state is None:
             yield f"{box}: no guard has reported"
         else:
-            yield f"{box}: {_memory(state)}" + (f" ({one['age']:.0f} s ago!)" if (one["age"] or 0) > OLD else "")
+            yield f"{box}: {_memory(state)}"
+            yield from _silence(one)
             for engine in state["engines"]:
                 yield f"  {engine['unit']}: {_size(engine['memory'])}{', starting' if engine['starting'] else ''}"
         for unit, hold in one["holds"].items():
             lasts = "until `floor guard release`" if hold["lasting"] else "until there is room for it"
             yield f"  ! {unit} is kept down, {lasts}: {hold['reason']}"
+
+
+def _silence(one: Mapping[str, Any]) -> Iterator[str]:
+    """Why the report is not of now."""
+    age, runs = one["age"] or 0.0, one.get("unit")
+    ago = f"all of this is as it was {duration(age)} ago"
+    if runs not in (None, *RUNS):
+        yield f"  ! floor-guard.service is {runs}: nobody watches the memory of this box; {ago}; run `floor deploy`"
+    elif age > OLD:
+        yield f"  ! the guard does not report: {ago}; see `systemctl status floor-guard`"
 
 
 def advice_lines(found: Sequence[BoxAdvice]) -> Iterator[str]:

@@ -10,8 +10,8 @@ from typing import Any
 from floor.box import paths
 from floor.config.hosts import netloc
 from floor.config.model import Config, ResolvedCopy
-from floor.config.watch import Notify
 from floor.desired import copies, groups
+from floor.desired.leave import status_url
 from floor.desired.state import MODES, BoxFacts, File, Kind, Launch, Unit
 from floor.render import template
 
@@ -73,7 +73,7 @@ def watchdog(config: Config, box: str, boxes: Mapping[str, BoxFacts], here: Sequ
         "restarts": config.watchdog.restarts or None,
         "key_file": str(paths.ENGINE_KEY),
         "copies": [_watched(config, engine, ip) for engine in here],
-        "notify": _notify(config.notify),
+        "notify": _notify(config, box, boxes),
     }
     # The address of a web hook is often all that it takes to write there.
     mode = 0o600 if (config.notify.webhook or "").startswith("http") else 0o644
@@ -128,7 +128,8 @@ def _watched(config: Config, engine: Engine, ip: str) -> dict[str, Any]:
     }
 
 
-def _notify(notify: Notify) -> list[dict[str, Any]]:
+def _notify(config: Config, box: str, boxes: Mapping[str, BoxFacts]) -> list[dict[str, Any]]:
+    notify = config.notify
     if not notify.command and notify.webhook is None:
         return []
     hook = notify.webhook or ""
@@ -139,5 +140,13 @@ def _notify(notify: Notify) -> list[dict[str, Any]]:
             "webhook_file": hook if hook.startswith("/") else None,
             "every": notify.every,
             "most": notify.most,
+            **_before(config, box, boxes),
         }
     ]
+
+
+def _before(config: Config, box: str, boxes: Mapping[str, BoxFacts]) -> dict[str, list[str]]:
+    """The status ports of the proxy boxes that come before a proxy box in floor.yaml; nothing for any other."""
+    proxies = config.proxy.boxes
+    first = proxies[: proxies.index(box)] if box in proxies else []
+    return {"before": [status_url(config, name, boxes) for name in first]} if first else {}

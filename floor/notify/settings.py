@@ -13,7 +13,8 @@ from floor.box.document import Document
 class Notify:
     """`command` is an argv, `webhook` an address and `webhook_file` a file that holds one; all empty: nobody is told.
 
-    `every` is the seconds after which something that lasts is told again, `most` how many messages an hour may have.
+    `every` is the seconds after which something that lasts is told again, `most` how many messages an hour may have,
+    `before` the status ports of the proxy boxes that speak first of what their pools see.
     """
 
     command: tuple[str, ...] = ()
@@ -21,6 +22,7 @@ class Notify:
     webhook_file: Path | None = None
     every: float = 3600.0
     most: int = 12
+    before: tuple[str, ...] = ()
 
     @property
     def wanted(self) -> bool:
@@ -38,4 +40,5 @@ def read(documents: Sequence[Document]) -> Notify:
         webhook_file=one.path("webhook_file") if one.has("webhook_file") else None,
         every=one.number("every"),
         most=one.whole("most"),
+        before=one.texts("before") if one.has("before") else (),
     )

@@ -136,6 +136,7 @@ class SimulatedBox:
         self.direct: list[dict[str, Any]] = []  # who went past the proxy
         self.firewalls: list[dict[str, Any]] = []  # other people's
         self.guard: dict[str, Any] | None = None  # what its guard reported last
+        self.guard_age, self.guard_runs = 1.0, "active"  # how long ago, and what systemd says of it
         self.holds: dict[str, dict[str, Any]] = {}
         self.alarms: list[str] = []  # of guard and watchdog
         self.watchdog: dict[str, dict[str, Any]] = {}

@@ -74,9 +74,10 @@ class Calls:
         return {}
 
     def guard_state(self, params: dict[str, Any]) -> Any:
-        age = 1.0 if self._box.guard else None
+        age = self._box.guard_age if self._box.guard else None
         mode = (self._box.text(str(paths.MODE)) or "").strip() or None
-        return {"state": self._box.guard, "age": age, "mode": mode, "holds": dict(self._box.holds)}
+        runs = self._box.guard_runs
+        return {"state": self._box.guard, "age": age, "unit": runs, "mode": mode, "holds": dict(self._box.holds)}
 
     def guard_release(self, params: dict[str, Any]) -> Any:
         return {"released": self._box.holds.pop(params["unit"], None) is not None}

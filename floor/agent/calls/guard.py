@@ -6,17 +6,21 @@ from dataclasses import asdict
 from typing import Any
 
 from floor.agent.call import Call
-from floor.box import events, holds, paths
+from floor.box import events, holds, paths, systemctl
 from floor.box.observe import document, text
+
+SERVICE = "floor-guard.service"
 
 
 def state(call: Call) -> dict[str, Any]:
-    """{} → {state: its last report or null, age: seconds since then or null, mode: of the box, or null, holds: {unit:
-    hold}}."""
+    """{} → {state: its last report or null, age: seconds since then or null, unit: the state of its service as systemd
+    says, mode: of the box, or null, holds: {unit: hold}}."""
     found = document(paths.GUARD_STATE, call.root)
     age = None if found is None else max(0.0, round(call.wall() - found["at"], 1))
     kept = {unit: asdict(one) for unit, one in holds.read(call.root).items()}
-    return {"state": found, "age": age, "mode": (text(str(paths.MODE), call.root) or "").strip() or None, "holds": kept}
+    mode = (text(str(paths.MODE), call.root) or "").strip() or None
+    runs = systemctl.show([SERVICE], call.run)[SERVICE].active
+    return {"state": found, "age": age, "unit": runs, "mode": mode, "holds": kept}
 
 
 def release(call: Call) -> dict[str, Any]:

@@ -69,7 +69,36 @@ def test_status(floor: Floor, story: Situation) -> None:
             f"  ! {UNIT} is kept down, until `floor guard release`: 2.5 GiB were left",
         ],
     )
-    assert set(json.loads(floor("guard", "status", "--json").out)["spark-b"]) == {"state", "age", "mode", "holds"}
+    assert set(json.loads(floor("guard", "status", "--json").out)["spark-b"]) == {
+        "state",
+        "age",
+        "unit",
+        "mode",
+        "holds",
+    }
+
+
+@pytest.mark.parametrize(
+    ("age", "runs", "why", "ago", "do"),
+    [
+        (
+            2400.0,
+            "inactive",
+            "floor-guard.service is inactive: nobody watches the memory of this box",
+            "40 min",
+            "deploy",
+        ),
+        (3.0, "failed", "floor-guard.service is failed: nobody watches the memory of this box", "3 s", "deploy"),
+        (45.0, "active", "the guard does not report", "45 s", "systemctl status floor-guard"),
+    ],
+)
+def test_the_report_of_a_guard_that_is_silent_is_told_with_its_age(
+    floor: Floor, story: Situation, age: float, runs: str, why: str, ago: str, do: str
+) -> None:
+    story.box("spark-b").guard_age, story.box("spark-b").guard_runs = age, runs
+    do = "run `floor deploy`" if do == "deploy" else f"see `{do}`"
+    line = f"  ! {why}{';' if age != 45 else ':'} all of this is as it was {ago} ago; {do}"
+    assert floor("guard", "status").lines[2] == line
 
 
 def test_advise_says_what_the_story_came_to(floor: Floor, story: Situation) -> None:

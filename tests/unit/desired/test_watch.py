@@ -72,6 +72,15 @@ def test_who_is_told() -> None:
     assert (notify.every, notify.most) == (300.0, 12)
 
 
+def test_of_several_proxy_boxes_the_later_ones_know_whom_they_leave_it_to() -> None:
+    states = make(NOTIFY, ("proxy: {boxes: [spark-a]", "proxy: {boxes: [spark-a, spark-b]"))
+    before = {
+        name: watchdog.read(_document(states[name], paths.WATCHDOG_SETTINGS)).notify.before
+        for name in ("spark-a", "spark-b")
+    }
+    assert before == {"spark-a": (), "spark-b": ("http://192.0.2.11:8099/status",)}
+
+
 def test_a_watchdog_that_may_not_act() -> None:
     states = make(("health: {", "watchdog: {restarts: 0}\nhealth: {"))
     assert watchdog.read(_document(states["spark-a"], paths.WATCHDOG_SETTINGS)).restarts == 0

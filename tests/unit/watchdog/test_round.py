@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,13 @@ import pytest
 from floor.box import away, events, holds, paths
 from floor.box.command import Result
 from floor.box.operation import Operation
+from floor.box.status_ask import MuteError
 from floor.errors import FloorError
 from floor.healthcheck.load import Load
 from floor.notify.decide import Message
 from floor.notify.settings import Notify
 from floor.watchdog import __main__ as command
+from floor.watchdog import peers
 from floor.watchdog.ask import Answers
 from floor.watchdog.decide import Action
 from floor.watchdog.look import World
@@ -38,7 +40,7 @@ ControlGroup=/system.slice/{name}
 Conflicts={conflicts}
 """
 LOST = {"member": False, "drains": [], "reason": "refused", "evidence": "connection refused"}
-TELL = Notify(command=("/usr/bin/tell",), every=3600.0, most=5)
+TELL = Notify(command=("/usr/bin/tell",), every=3600.0, most=5, before=("http://192.0.2.11:8099/status",))
 
 
 @dataclass
@@ -62,6 +64,7 @@ class Machine:
     asked: int = 0
     foreign: list[dict[str, Any]] = field(default_factory=list)
     sought: int = 0
+    earlier: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def show(self, argv: Sequence[str], _timeout: float) -> str:
         assert argv[-3:] == [UNIT, "*.service", "*.target"]
@@ -97,9 +100,12 @@ class Machine:
         self.at += every
         settings = Settings(30.0, 3, paths.ENGINE_KEY, (COPY,), notify)
         world = World(self.root, lambda: self.at, self.program, self.show, self.ask, self.seek, lambda _port: ())
-        one = Round(settings, world, self.said.append, lambda: self.at, self.act, self._send)
+        one = Round(settings, world, self.said.append, lambda: self.at, self.act, self._send, self._peers)
         decision = one.run(dry_run=dry_run, seek=seek)[COPY.backend]
         return f"{decision.action}: {decision.reason}"
+
+    def _peers(self, urls: Sequence[str], _root: Path) -> list[Mapping[str, Any]]:
+        return [self.earlier[url] for url in urls if url in self.earlier]
 
     def _send(self, _notify: Notify, _box: str, message: Message, _root: Path) -> None:
         self.sent.append(message)
@@ -321,6 +327,38 @@ def test_the_pool_of_a_proxy_box_is_told_of(machine: Machine) -> None:
     place.write_text(json.dumps({"pools": {"flagship": {"members": [], "backends": {COPY.backend: LOST}}}}))
     machine.round()
     assert [message.text for message in machine.sent] == ["flagship: nobody serves it"]
+
+
+def test_what_an_earlier_proxy_box_sees_as_well_is_left_to_that(machine: Machine) -> None:
+    place = machine.root / "run/floor/pool/state.json"
+    place.parent.mkdir(parents=True)
+    place.write_text(json.dumps({"pools": {"flagship": {"members": [], "backends": {COPY.backend: LOST}}}}))
+    status = {"stopping": False, "pool": {"age": 1.0, "backends": {COPY.backend: {"member": False}}}}
+    machine.earlier = {"http://192.0.2.11:8099/status": status}
+    machine.round()
+    assert machine.sent == []
+    machine.earlier = {}
+    machine.round()
+    assert [message.text for message in machine.sent] == ["flagship: nobody serves it"]
+
+
+def test_other_boxes_are_asked_with_the_status_key_or_the_one_that_follows(tmp_path: Path) -> None:
+    asked = []
+    keys = ("present-status-key-of-a", "next-status-key-of-all")
+
+    def get(url: str, key: str | None) -> bytes:
+        asked.append((url, key))
+        if url == "down" or key == keys[0]:
+            raise MuteError(url)
+        return b"[]" if url == "odd" else b'{"pool": null}'
+
+    secrets = paths.under(tmp_path, paths.STATUS_KEY).parent
+    secrets.mkdir(parents=True)
+    assert peers.statuses(["up"], tmp_path, get) == []
+    (secrets / "status.key").write_text(f"{keys[0]}\n")
+    (secrets / "status.next").write_text(f"{keys[1]}\n")
+    assert peers.statuses(["down", "odd", "up"], tmp_path, get) == [{"pool": None}]
+    assert asked == [(url, key) for url in ("down", "odd", "up") for key in keys]
 
 
 def test_what_a_switch_keeps_away_is_told_when_the_switch_was_left(machine: Machine) -> None:
