@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 RESTART_SECONDS = 10  # a port still held or a card still busy is free again within a few of these
-# A part of a group waits at its gate for whatever is left, not for the clock; but longer than what another box told of it
-# may be old, so that the head does not go with a part that is back at its gate.
+# A part of a group waits at its gate for whatever is left, not for the clock; but longer than what another box told of
+# it may be old, so that the head does not go with a part that is back at its gate.
 PART_RESTART_SECONDS = 2
 RESTART_BURST = 10  # so a cause that heals within a minute and a half is survived; a lasting one ends in `failed`
 GPU_SECONDS = 120  # after a boot the driver may come later than the unit
