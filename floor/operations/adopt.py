@@ -13,6 +13,7 @@ from floor.apply.transport import UnreachableError, open_to
 from floor.config.adopt.write import Adopted, Look, write
 from floor.config.load import parse
 from floor.errors import BoxError, ConfigError, FloorError, RefusedError
+from floor.operations import own_file
 from floor.operations.together import in_threads
 
 Say = Callable[[str], None]
@@ -43,10 +44,7 @@ def adopt(path: Path, destinations: Sequence[str], *, force: bool, see: Callable
     if not adopted.engines:
         where = ", ".join(dict.fromkeys(destinations or ("local",)))
         raise FloorError(f"no vLLM, llama.cpp or Ollama runs on {where}; start from `floor init` instead")
-    try:
-        path.write_text(adopted.text, encoding="utf-8")
-    except OSError as error:
-        raise FloorError(f"{path}: cannot be written: {error.strerror}; choose another place") from error
+    own_file.write(path, adopted.text)
     what = f"wrote {path} from {adopted.engines} running engine{'s' * (adopted.engines != 1)}"
     following = "look it over, then: floor check, floor setup BOX for each box, floor deploy --dry-run"
     return Written(f"{what}; {following}", (*adopted.lost, *_wrong(adopted, path)))

@@ -14,6 +14,7 @@ from floor.config.check.fetch import COMMIT
 from floor.config.load import examine, text_of
 from floor.config.problem import KeyPath, show
 from floor.errors import BoxError, ConfigError, FloorError
+from floor.operations import own_file
 from floor.operations.fetch import Hub
 
 NOBODY = "0" * 40  # a commit in a text that is only loaded to find the boxes
@@ -120,8 +121,5 @@ def pin(path: Path, hub: Hub, connect: Connect, models: Any, *, dry_run: bool) -
     text = text_of(path)
     told, new = commits(text, str(path), hub, connect, models)
     if told and not dry_run:
-        try:
-            path.write_text(new, encoding="utf-8", newline="")
-        except OSError as error:
-            raise FloorError(f"{path}: cannot be written ({error.strerror})") from None
+        own_file.write(path, new)
     return edit.diff(text, new, str(path)), bool(told)

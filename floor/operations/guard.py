@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from floor.config import edit
@@ -14,7 +11,8 @@ from floor.config.load import Loaded, examine
 from floor.config.model import Config, ResolvedCopy
 from floor.config.problem import KeyPath
 from floor.desired.watch import engines
-from floor.errors import BoxError, FloorError, RefusedError, UsageError
+from floor.errors import BoxError, RefusedError, UsageError
+from floor.operations import own_file
 from floor.operations.deploy import deploy
 from floor.operations.guard_state import BoxAdvice, advice_for
 from floor.operations.outcome import Outcome
@@ -63,7 +61,7 @@ def apply(
     say(difference.rstrip("\n"))
     fresh = replace(site, loaded=loaded)
     if not dry_run:
-        _write(loaded.path, loaded.text)
+        own_file.write(loaded.path, loaded.text)
     return difference, deploy(fresh, None, say, progress, dry_run=dry_run, force=force, roll_back=False)
 
 
@@ -117,17 +115,3 @@ def release(site: Site, backend: str, say: Say) -> None:
     if not any(gone):
         raise RefusedError(f"{backend}: the guard does not keep it down; see `floor guard status`")
     say(f"{backend} may start again: its watchdog starts it, or `floor deploy`")
-
-
-def _write(path: Path, text: str) -> None:
-    """Replace a file of the person's, as a whole, with its owner's rights."""
-    try:
-        mode = path.stat().st_mode & 0o7777
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(file.name).chmod(mode)
-        Path(file.name).replace(path)
-    except OSError as error:
-        raise FloorError(f"{path}: cannot be written ({error.strerror}); nothing was changed") from error

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from floor.config.init import propose
-from floor.errors import FloorError, RefusedError
+from floor.errors import RefusedError
+from floor.operations import own_file
 from floor.operations.init_probe import probe
 
 
@@ -16,8 +17,5 @@ def write(path: Path, *, force: bool) -> str:
     """
     if path.exists() and not force:
         raise RefusedError(f"{path} is there already; write another one (floor init OTHER.yaml), or add --force")
-    try:
-        path.write_text(propose(probe()), encoding="utf-8")
-    except OSError as error:
-        raise FloorError(f"{path}: cannot be written: {error.strerror}; choose another place") from error
+    own_file.write(path, propose(probe()))
     return f"wrote {path}; look it over, then: floor check, floor setup BOX for each box, floor deploy --mode replicas"
