@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import os
-import signal
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from floor.box import paths
-from floor.box.notify import Notifier
-from floor.errors import FloorError
+from floor.box import paths, service
 
 from . import settings
 from .sampler import Sampler
@@ -32,26 +28,15 @@ def lock() -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Given the arguments, guard until SIGTERM. Return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m floor.guard", description=__doc__)
-    parser.add_argument("--root", type=Path, default=paths.ROOT, help="folder that all paths lie below (default: /)")
-    options = parser.parse_args(argv)
-    try:
-        wanted = settings.load(paths.under(options.root, paths.GUARD_SETTINGS))
-        sampler = Sampler(wanted, options.root, time.monotonic)
-        service = Service(wanted, sampler, options.root, _log)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: service.stop())
-        if why := lock():
-            _log(f"floor-guard: {why}")
-        service.run(Notifier())
-    except FloorError as error:
-        _log(f"floor-guard: {error}")
-        return error.exit_code
-    return 0
+    return service.main("guard", __doc__, _made, argv)
 
 
-def _log(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+def _made(root: Path, log: service.Log) -> Service:
+    wanted = settings.load(paths.under(root, paths.GUARD_SETTINGS))
+    made = Service(wanted, Sampler(wanted, root, time.monotonic), root, log)
+    if why := lock():
+        log(f"floor-guard: {why}")
+    return made
 
 
 if __name__ == "__main__":
