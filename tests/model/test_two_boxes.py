@@ -21,18 +21,16 @@ FAULTS = {
 }
 GENTLE = {"killed", "lost", "slept"}
 LONG = 130  # calls
-SAMPLED = {"back to replicas", "back to split"}  # shorter, and made of the same steps as the switches themselves
 BOXES = {"away for a moment", "away", "power cut"}
 
 
-def moments(fault: str, asked: list[str], *, sampled: bool = False) -> Iterator[tuple[int, bool]]:
+def moments(fault: str, asked: list[str]) -> Iterator[tuple[int, bool]]:
     """When a fault makes a difference: the number of each call, and whether it is after the call took effect.
 
     What happens to the process, or to the same box, is the same after a call as before the next one. Of long commands
-    every third call is taken, another third for another fault: they are made of the same steps as the short ones. So of
-    those that are `sampled`.
+    every third call is taken, another third for another fault: they are made of the same steps as the short ones.
     """
-    first, step = (list(FAULTS).index(fault) % 3, 3) if sampled or len(asked) > LONG else (0, 1)
+    first, step = (list(FAULTS).index(fault) % 3, 3) if len(asked) > LONG else (0, 1)
     for at in range(1 + first, len(asked) + 1, step):
         yield at, True
         if at == 1 or (fault in BOXES and asked[at - 1] != asked[at - 2]):
@@ -43,6 +41,6 @@ def moments(fault: str, asked: list[str], *, sampled: bool = False) -> Iterator[
 @pytest.mark.parametrize("story", STORIES)
 def test_at_every_call(situation: Situation, story: str, fault: str) -> None:
     run = undisturbed(STORIES[story], situation)
-    for at, after in moments(fault, run.asked, sampled=story in SAMPLED):
+    for at, after in moments(fault, run.asked):
         found = tried(STORIES[story], situation, run, FAULTS[fault], at, after=after, gentle=fault in GENTLE)
         assert found == [], f"{story}, {fault} {'after' if after else 'before'} call {at} of {len(run.asked)}"
