@@ -17,7 +17,7 @@ from floor.box.notify import Notifier
 from floor.errors import FloorError
 
 from . import front, settings
-from .nginx import RELOAD, Processes, reload_by
+from .nginx import JOB, RELOAD, Processes, reload_by
 from .service import Service
 from .world import World
 
@@ -32,7 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             front.ensure(wanted.pools, options.root)
         else:
             nginx = Processes(paths.under(options.root, paths.NGINX_PID))
-            reload = reload_by(shlex.split(options.reload), nginx.hang_up)
+            argv = shlex.split(options.reload)
+            reload = reload_by(argv, nginx.hang_up, job=JOB if argv == list(RELOAD) else None)
             asyncio.run(_serve(wanted, World(options.root, reload, _log)))
     except FloorError as error:
         _log(f"floor-pool: {error}")

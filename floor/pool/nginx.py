@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from floor.errors import FloorError
 
@@ -16,6 +17,10 @@ from .rollout import Process
 
 RELOAD = ("systemctl", "reload", "floor-proxy.service")
 RELOAD_TIMEOUT = 2.0  # seconds; the unit runs `nginx -t` first, which takes 0.05
+JOB = ("systemctl", "show", "--property=ActiveState,Job", "floor-proxy.service")
+# Seconds after which, twice, a reload that has not begun counts as one that waits for its turn. Without another job
+# before it systemd begins within a few milliseconds.
+WAITS = 0.25
 
 # What systemctl says of a job that contradicts the stop which waits for its turn (its transaction.c).
 _TO_BE_STOPPED = "is destructive"
@@ -26,11 +31,17 @@ _LEAVING = b"is shutting down"  # what nginx adds to the title of a worker that 
 Reload = Callable[[], Awaitable[None]]
 
 
-def reload_by(argv: Sequence[str], hang_up: Callable[[], None], timeout: float = RELOAD_TIMEOUT) -> Reload:
+def reload_by(
+    argv: Sequence[str],
+    hang_up: Callable[[], None],
+    timeout: float = RELOAD_TIMEOUT,
+    job: Sequence[str] | None = None,
+) -> Reload:
     """Given a command, return what runs it. That raises FloorError with its words if it says that it failed.
 
     A unit that is to be stopped is not reloaded by systemd any more, and at a shutdown nginx serves on until the copies
-    of its box have finished: then it is told by `hang_up` alone.
+    of its box have finished: then it is told by `hang_up` alone. So it is while a copy of this box is being stopped,
+    which is ordered after nginx: systemd lets the reload wait for that, and the copy waits for the reload. `job` tells.
     One that takes longer than `timeout` seconds may still succeed, so it counts as asked for: whether new workers come
     is seen in /proc.
     """
@@ -45,13 +56,14 @@ def reload_by(argv: Sequence[str], hang_up: Callable[[], None], timeout: float =
             )
         except OSError as error:
             raise FloorError(f"`{' '.join(argv)}`: {error.strerror}; floor-pool cannot reload nginx") from error
-        try:
-            said, _ = await asyncio.wait_for(process.communicate(), timeout)
-        except TimeoutError:
-            process.kill()
-            await process.wait()
-            hang_up()  # systemd lets it wait while a copy of this box, which is ordered after nginx, is being stopped
+        talk = asyncio.create_task(process.communicate())
+        if not await _ends(talk, timeout, job):
+            with suppress(ProcessLookupError):
+                process.kill()
+            await talk
+            hang_up()
             return
+        said, _ = talk.result()
         if process.returncode:
             words = " ".join(said.decode("utf-8", "replace").split()) or f"exit status {process.returncode}"
             if _TO_BE_STOPPED in words:
@@ -60,6 +72,34 @@ def reload_by(argv: Sequence[str], hang_up: Callable[[], None], timeout: float =
             raise FloorError(f"`{' '.join(argv)}`: {words:.500}; `journalctl -u floor-proxy` tells more")
 
     return run
+
+
+async def _ends(talk: asyncio.Task[Any], within: float, job: Sequence[str] | None) -> bool:
+    """Wait for a command for so long, or until `job` has told twice that what it asked for has not begun. Return
+    whether it has ended."""
+    ends, waits = time.monotonic() + within, 0
+    while not talk.done() and waits < 2 and (left := ends - time.monotonic()) > 0:
+        await asyncio.wait({talk}, timeout=left if job is None else min(left, WAITS))
+        if job is not None and not talk.done():
+            waits = waits + 1 if await _queued(job, ends - time.monotonic()) else 0
+    return talk.done()
+
+
+async def _queued(argv: Sequence[str], within: float) -> bool:
+    """Whether systemd has a job for the unit and has not begun with it: while it reloads, its state says so."""
+    try:
+        pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+        process = await asyncio.create_subprocess_exec(*argv, stdin=null, stdout=pipe, stderr=null)
+    except OSError:
+        return False
+    try:
+        said, _ = await asyncio.wait_for(process.communicate(), within)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return False
+    found = dict(line.split("=", 1) for line in said.decode("utf-8", "replace").splitlines() if "=" in line)
+    return found.get("ActiveState") == "active" and found.get("Job", "0") not in ("", "0")
 
 
 def now_ticks() -> int:

@@ -148,10 +148,13 @@ def test_a_part_is_restarted_by_hand_under_load(floor: Floor, generations: Gener
     options = ("--clients", "4", "--tokens", "50", "--stream", "yes")
     with Running(proxy(lab, "boxa"), MODEL, *options, enter=lab.client.enter()) as running:
         time.sleep(1)
+        began = time.monotonic()
         box.run(["systemctl", "restart", "--no-block", UNIT])
         healed(generations, f"the part of {name} is restarted", before)
         report = running.stop()
-    print(f"restart of {name} under load: {report}")
+    back = max(failure["end"] for failure in report.failures) - began
+    print(f"restart of {name} under load: answered again after {back:.1f} s, goal {GOAL:.0f} s: {report}")
+    assert back <= 2 * GOAL
     assert set(report.statuses) <= {"200", "503"}, report
     assert [failure for failure in report.failures if "503" not in str(failure)] == []
 

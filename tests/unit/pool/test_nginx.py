@@ -118,3 +118,17 @@ def test_a_reload_that_takes_too_long_counts_as_asked_for() -> None:
     told: list[bool] = []
     asyncio.run(reload_by(["sleep", "60"], lambda: told.append(True), timeout=0.05)())
     assert told == [True]
+
+
+@pytest.mark.parametrize(
+    ("state", "number", "waits"),
+    [("active", "7", True), ("reloading", "7", False), ("active", "0", False), ("active", "", False)],
+)
+def test_a_reload_that_waits_for_a_copy_that_waits_for_it_is_not_waited_for(
+    state: str, number: str, *, waits: bool
+) -> None:
+    """systemd lets it wait while a copy of this box is being stopped; that copy waits until nginx has let go of it."""
+    told: list[bool] = []
+    job = ["printf", f"ActiveState={state}\nJob={number}\n"]
+    asyncio.run(reload_by(["sleep", "60" if waits else "0.7"], lambda: told.append(True), timeout=600.0, job=job)())
+    assert told == ([True] if waits else [])
