@@ -40,22 +40,22 @@ def main(argv: list[str], stdin: BinaryIO, stdout: BinaryIO) -> int:
     `--root DIR` serves the files below another folder (tests); sudo on a box allows the call without any word only.
     """
     root = Path(argv[1]) if len(argv) == 2 and argv[0] == "--root" else paths.ROOT
+    own = releases.running()  # now: what this process was started through points at another one later
     code, line = 0, stdin.readline(LONGEST_LINE)
     while True:
-        code, stays = _answer(line, stdin, stdout, root)
+        code, stays = _answer(line, stdin, stdout, root, own)
         line = stdin.readline(LONGEST_LINE) if stays else b""
-        if not line or _replaced():
+        if not line or _replaced(own, root):
             return code
 
 
-def _replaced() -> bool:
-    """Whether another release is in use than this process runs from; whoever asked starts one of that."""
-    own = releases.running()
-    return own is not None and own != releases.current()
+def _replaced(own: str | None, root: Path) -> bool:
+    """Whether another release is in use than this process runs from, or none; whoever asked starts one of that."""
+    return own is not None and own != releases.current(root)
 
 
-def _answer(line: bytes, stdin: BinaryIO, stdout: BinaryIO, root: Path) -> tuple[int, bool]:
-    """Answer one request line. Return the exit code, and whether another one may follow."""
+def _answer(line: bytes, stdin: BinaryIO, stdout: BinaryIO, root: Path, own: str | None) -> tuple[int, bool]:
+    """Answer one request line as release `own`. Return the exit code, and whether another one may follow."""
     stays, stream = False, None
     try:
         call, function, stays = request(line, stdin, stdout, root)
@@ -73,7 +73,7 @@ def _answer(line: bytes, stdin: BinaryIO, stdout: BinaryIO, root: Path) -> tuple
             syslog.syslog(syslog.LOG_ERR, text)
         message = f"{type(error).__name__}: {error} (a fault of floor; where: journalctl -t floor-agent)"
         answer = {"error": {"kind": "failed", "message": message, "data": None}}
-    say(stdout, {**answer, "release": releases.running()})
+    say(stdout, {**answer, "release": own})
     if stream is not None:
         stream.pump(stdin, stdout)
     return 1 if "error" in answer else 0, stays and stream is None

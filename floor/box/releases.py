@@ -39,8 +39,11 @@ def whole(folder: Path) -> bool:
 
 
 def running() -> str | None:
-    """Return the name of the release that this process runs from, None for a checkout or another environment."""
-    folder = Path(sys.prefix).resolve()  # started through `current`
+    """Return the name of the release that this process runs from, None for a checkout or another environment.
+
+    True at its start only: it was started through `current`, which may point at another one since.
+    """
+    folder = Path(sys.prefix).resolve()
     return folder.name if (folder / READY).is_file() else None
 
 

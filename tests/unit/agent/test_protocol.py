@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
+import subprocess
+import sys
 import syslog
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,7 @@ from hypothesis import strategies as st
 from floor.agent import __main__ as agent
 from floor.agent import registry
 from floor.agent.call import Call
-from floor.box import releases
+from floor.box import paths, releases
 from floor.box.lease import HeldError
 from floor.box.operation import Operation
 from floor.errors import BoxError, ConfigError, FloorError, RefusedError, UsageError
@@ -222,10 +225,51 @@ def test_each_request_is_said_to_be_taken_before_anything_is_done(
     assert seen == [b'@floor {"taken": true}\n']
 
 
-def test_one_whose_release_was_replaced_takes_nothing_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    current = iter(["0.1.0+old", "0.1.0+new"])
-    monkeypatch.setattr(agent, "find", lambda _name: lambda _call: 1)
-    monkeypatch.setattr(releases, "running", lambda: "0.1.0+old")
-    monkeypatch.setattr(releases, "current", lambda: next(current))
-    printed = answers([STAYS, STAYS, STAYS], tmp_path)
-    assert [next(iter(one)) for one in printed] == ["taken", "ok", "taken", "ok"]
+ONE, TWO = "0.1.0+aaaaaaaaaaaa", "0.1.0+bbbbbbbbbbbb"
+
+
+def release(name: str, root: Path) -> None:
+    """An environment as `floor setup` makes it, with floor as it is here."""
+    folder = paths.under(root, paths.OPT) / name
+    libraries = folder / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    libraries.mkdir(parents=True)
+    (libraries / "here.pth").write_text("\n".join(path for path in (*sys.path, str(Path.cwd())) if path))
+    (folder / "bin").mkdir()
+    (folder / "bin" / "python").symlink_to(releases.base_python())
+    (folder / "pyvenv.cfg").write_text(f"home = {Path(releases.base_python()).parent}\n")
+    (folder / releases.READY).write_text(name)
+
+
+def use(name: str, root: Path) -> None:
+    new = paths.under(root, paths.OPT) / ".new"
+    new.symlink_to(name)
+    new.replace(paths.under(root, paths.CURRENT))
+
+
+def spoken(process: subprocess.Popen[bytes]) -> dict[str, Any]:
+    assert process.stdout is not None
+    answer: dict[str, Any] = json.loads(process.stdout.readline().decode().removeprefix(agent.MARKER))
+    return answer
+
+
+@pytest.mark.parametrize("then", [TWO, None])
+def test_one_whose_release_is_not_in_use_any_more_takes_nothing_more(tmp_path: Path, then: str | None) -> None:
+    """A real interpreter, started through the link: it would go on with modules of both releases, or of none."""
+    for name in (ONE, TWO):
+        release(name, tmp_path)
+    use(ONE, tmp_path)
+    argv = [str(paths.under(tmp_path, paths.PYTHON)), "-I", "-m", "floor.agent", "--root", str(tmp_path)]
+    asked = b'{"call": "operation.renew", "params": {"epoch": 1}, "stays": true}\n'
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        for _ in range(2):
+            process.stdin.write(asked)
+            process.stdin.flush()
+            assert spoken(process) == {"taken": True}
+            assert spoken(process)["release"] == ONE
+        if then is None:
+            shutil.rmtree(paths.under(tmp_path, paths.OPT))
+        else:
+            use(then, tmp_path)
+        out, _ = process.communicate(asked, timeout=30)
+    assert (out, process.returncode) == (b"", 1)
