@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import sys
 import syslog
 import traceback
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -23,6 +25,7 @@ from floor.box import paths, releases
 from floor.errors import BusyError, ConfigError, FloorError, RefusedError, UsageError
 
 MARKER = "@floor "
+SILENCE = 600.0  # seconds for the next request: of a caller whose machine is gone nobody tells the end
 LONGEST_LINE = 16 * 1024 * 1024  # bytes of a request: all files of a box are some 100 kB
 KINDS: tuple[tuple[type[FloorError], str], ...] = (
     (BusyError, "busy"),
@@ -41,12 +44,30 @@ def main(argv: list[str], stdin: BinaryIO, stdout: BinaryIO) -> int:
     """
     root = Path(argv[1]) if len(argv) == 2 and argv[0] == "--root" else paths.ROOT
     own = releases.running()  # now: what this process was started through points at another one later
-    code, line = 0, stdin.readline(LONGEST_LINE)
+    code, line = 0, _next(stdin)
     while True:
         code, stays = _answer(line, stdin, stdout, root, own)
-        line = stdin.readline(LONGEST_LINE) if stays else b""
+        line = _next(stdin) if stays else b""
         if not line or _replaced(own, root):
             return code
+
+
+def _next(stdin: BinaryIO) -> bytes:
+    """The next request line; empty at the end of what is sent, and when nothing has come for `SILENCE` seconds."""
+    if not isinstance(stdin, BufferedReader):  # all of it is there
+        return stdin.readline(LONGEST_LINE)
+    line = bytearray()
+    while not line.endswith(b"\n") and len(line) < LONGEST_LINE:
+        os.set_blocking(stdin.fileno(), False)
+        there = stdin.peek()  # what came along with the line before, or is there by now
+        os.set_blocking(stdin.fileno(), True)
+        if not there:
+            if not select.select([stdin], [], [], SILENCE)[0]:
+                return b""
+            if not (there := stdin.peek()):
+                break
+        line += stdin.read(there.find(b"\n") + 1 or len(there))
+    return bytes(line)
 
 
 def _replaced(own: str | None, root: Path) -> bool:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
 import syslog
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -178,8 +181,6 @@ def test_nothing_but_the_known_calls_can_be_reached(name: str) -> None:
 
 
 def test_a_caller_that_has_gone_away_is_nobodys_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
-
     reading, writing = os.pipe()
     os.close(reading)
     monkeypatch.setattr(agent, "find", lambda _name: lambda _call: "x" * 100_000)
@@ -273,3 +274,52 @@ def test_one_whose_release_is_not_in_use_any_more_takes_nothing_more(tmp_path: P
             use(then, tmp_path)
         out, _ = process.communicate(asked, timeout=30)
     assert (out, process.returncode) == (b"", 1)
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """What the agent reads, and what its caller writes, who never closes it."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as stdin, os.fdopen(writing, "wb", buffering=0) as caller:
+        yield stdin, caller
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        (b"", ["error"]),
+        (STAYS, ["taken", "ok"]),
+        (STAYS + STAYS + STAYS, ["taken", "ok"] * 3),  # the others are in the buffer when the first is read
+        (STAYS + LINE[:-1], ["taken", "ok"]),  # whatever it was to become, it comes too late
+        (STAYS + LINE + STAYS, ["taken", "ok", "ok"]),
+    ],
+)
+def test_one_whose_caller_falls_silent_ends_after_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pipe: tuple[BinaryIO, BinaryIO], sent: bytes, told: list[str]
+) -> None:
+    """A machine that lost its power closes no connection."""
+    monkeypatch.setattr(agent, "SILENCE", 0.05)
+    monkeypatch.setattr(agent, "find", lambda _name: lambda _call: 1)
+    stdin, caller = pipe
+    caller.write(sent)
+    out = io.BytesIO()
+    agent.main(["--root", str(tmp_path)], stdin, out)
+    printed = out.getvalue().decode().splitlines()
+    assert [next(iter(json.loads(line.removeprefix(agent.MARKER)))) for line in printed] == told
+
+
+def test_a_line_that_comes_in_pieces_is_one_request_and_what_follows_it_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pipe: tuple[BinaryIO, BinaryIO]
+) -> None:
+    """Longer than the buffer and than the pipe; the bytes behind it belong to the call."""
+    line = json.dumps({"call": "x", "params": {"text": "é" * 200_000}}).encode() + b"\n"
+    stdin, caller = pipe
+    monkeypatch.setattr(agent, "find", lambda _name: lambda call: [call.params.text("text"), len(call.stdin.read(7))])
+    out = io.BytesIO()
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(agent.main, ["--root", str(tmp_path)], stdin, out)
+        for sent in (line[:1], line[1:100_000], line[100_000:] + b"payload"):
+            while sent:
+                sent = sent[caller.write(sent) :]
+        assert done.result(timeout=30) == 0
+    assert json.loads(out.getvalue().decode().removeprefix(agent.MARKER))["ok"] == ["é" * 200_000, 7]
