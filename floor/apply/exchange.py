@@ -21,7 +21,8 @@ AGENT = (str(paths.PYTHON), "-I", "-m", "floor.agent")
 SUDO = ("sudo", "-n", *AGENT)  # exactly what the sudoers file allows, word by word
 AT_ONCE = 8  # calls of one box at the same time; sshd takes ten sessions on one connection (MaxSessions)
 IDLE = 3  # processes of a box's agent that are kept for the next calls
-_UNDER_WAY: set[subprocess.Popen[bytes]] = set()
+_UNDER_WAY: set[Session] = set()
+OWN = (0, 1)  # what the agent itself ends with; ssh ends with 255 when the connection is lost, sudo with the signal
 OUTPUT = 500  # characters of what a box printed that an error repeats
 
 
@@ -37,8 +38,8 @@ class FailedError(BoxError):
     """The box answered that it could not do what was asked."""
 
 
-class _GoneError(Exception):
-    """A process that was kept has ended, and has done nothing of what it was asked for."""
+class _LeftError(Exception):
+    """A process that was kept has done nothing of what it was asked for: it had ended, or ended by itself instead."""
 
 
 class Transport:
@@ -78,20 +79,24 @@ class Transport:
         with self._room:
             if payload is not None:
                 end_all(self._idle)  # they would go on as what was there before
-                return self._asked(Session(self._start), name, request(name, params) + payload, timeout, last=True)
+                sent = request(name, params) + payload
+                return self._asked(Session(self._start), name, sent, timeout, fresh=True, last=True)
             line = request(name, params, stays=True)
             while self._idle:
-                with suppress(IndexError, _GoneError):  # another call took it, or it ended while nobody asked
+                with suppress(IndexError, _LeftError):  # another call took it, or it takes no more
                     return self._asked(self._idle.pop(), name, line, timeout)
             return self._asked(Session(self._start), name, line, timeout, fresh=True)
 
     def _asked(
         self, session: Session, name: str, sent: bytes, timeout: float, *, fresh: bool = False, last: bool = False
     ) -> Any:
-        """Ask one process; it is kept for the next call where it stays. Raise _GoneError where it was not `fresh`, and
-        ended before it took the request."""
+        """Ask one process; it is kept for the next call where it stays. Raise _LeftError where it is no `fresh` one and
+        has left the request to another. What one has done that was lost with a request nobody knows."""
+        if not fresh and session.gone():
+            session.end()
+            raise _LeftError
         said, code, errors = None, 0, ""
-        _UNDER_WAY.add(session.process)
+        _UNDER_WAY.add(session)
         try:
             said = session.ask(sent, timeout, last=last)
         except subprocess.TimeoutExpired:
@@ -99,13 +104,15 @@ class Transport:
                 f"{self.box}: no answer to `{name}` within {timeout:g} s; is the box up and not overloaded?"
             ) from None
         finally:
-            _UNDER_WAY.discard(session.process)
+            _UNDER_WAY.discard(session)
             if said is None or said.over or last or len(self._idle) >= IDLE:
                 code, errors = session.end()
             else:
                 self._idle.append(session)
-        if not (fresh or last or said.taken) and said.answer is None:
-            raise _GoneError
+        if session.given_up and said.answer is None:
+            raise BoxError(f"{self.box}: `{name}` was given up; what was begun there may go on")
+        if not (fresh or said.taken) and said.answer is None and code in OWN:
+            raise _LeftError
         return self._result(said.out, code, errors)
 
     def stream(self, name: str, params: Mapping[str, Any] | None = None) -> Iterator[str]:
@@ -163,9 +170,10 @@ class Transport:
 
 
 def give_up() -> None:
-    """End every call that is under way in this process; each of them fails as one to a box that is out of reach."""
-    for process in list(_UNDER_WAY):
-        process.kill()
+    """End every call that is under way in this process. Each of them fails, and not as one that is worth another try:
+    whoever gave it up does not want it to begin again."""
+    for session in list(_UNDER_WAY):
+        session.give_up()
 
 
 def request(name: str, params: Mapping[str, Any] | None, *, stays: bool = False) -> bytes:

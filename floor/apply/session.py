@@ -21,7 +21,7 @@ PATIENCE = 1.0  # seconds for a process to end by itself, then after each strong
 @dataclass(frozen=True)
 class Said:
     """What came of one question: all that was printed and the `answer` in it, whether the process has `taken` it (it
-    says so before it does anything), and whether the process is `over`."""
+    says so before it does anything), and whether what it prints is `over`."""
 
     out: str
     answer: dict[str, Any] | None
@@ -36,6 +36,7 @@ class Session:
     def __init__(self, start: Callable[[IO[bytes]], subprocess.Popen[bytes]]) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in `end`
         self._from = 0
+        self.given_up = False
         try:
             self.process = start(self._errors)
         except BaseException:
@@ -72,11 +73,28 @@ class Session:
                     return Said(text, parse(text), taken, over=not block)
         raise subprocess.TimeoutExpired(self.process.args, timeout)
 
+    def gone(self) -> bool:
+        """Whether the process has ended, or says nothing more, before it is asked again. What it has printed since its
+        last answer belongs to no question."""
+        if self.process.poll() is not None:
+            return True
+        try:
+            while os.read(self._pipes()[1].fileno(), BLOCK):
+                pass
+        except BlockingIOError:
+            return False
+        return True
+
     def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
         stdin, stdout = self.process.stdin, self.process.stdout
         if stdin is None or stdout is None:
             raise TypeError("a session is started with pipes")
         return stdin, stdout
+
+    def give_up(self) -> None:
+        """End the process at once, while another thread waits for its answer."""
+        self.given_up = True
+        self.process.kill()
 
     def close(self) -> None:
         """Let the process end by itself: it is asked nothing more."""

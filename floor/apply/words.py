@@ -47,8 +47,12 @@ PERHAPS = (  # the box or the way there is away
 
 def of_ssh(box: str, destination: str, code: int, said: str) -> BoxError:
     """Given what ssh ended with and printed, return the error; UnreachableError where the box may be away."""
-    if code != 255 and NO_SSH not in said:  # ssh itself ends with 255, all else is what the command there ended with
+    if (
+        code >= 0 and code != 255 and NO_SSH not in said
+    ):  # ssh itself ends with 255, all else is what the command there ended with
         return beyond_ssh(box, code, said)
+    if code < 0:
+        return UnreachableError(f"{box}: cannot be reached as {destination}: ssh was ended here by signal {-code}")
     host = destination.removeprefix("ssh://").rpartition("@")[2]
     for kind, rules in ((BoxError, NEVER), (UnreachableError, PERHAPS)):
         for mark, words in rules:

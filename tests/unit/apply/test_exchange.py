@@ -20,6 +20,7 @@ from floor.agent.__main__ import MARKER as SPOKEN
 from floor.apply import exchange, session
 from floor.apply.exchange import FailedError, UnreachableError
 from floor.apply.local import LocalTransport
+from floor.apply.ssh import SshTransport
 from floor.box.lease import HeldError
 from floor.errors import BoxError, RefusedError
 
@@ -146,7 +147,7 @@ STAYS = """
 import json, os, sys
 for number, line in enumerate(sys.stdin):
     request = json.loads(line)
-    if request["params"].get("die") == "before" and number: os._exit(3)
+    if "leave" in request["params"] and number: os._exit(request["params"]["leave"])
     print("@floor " + json.dumps({"taken": True}), flush=True)
     if request["params"].get("die") == "after": sys.exit("fell over")
     print("noise", file=sys.stderr, flush=True)
@@ -166,10 +167,12 @@ def test_large_requests_and_answers_pass_through_one_process() -> None:
     assert [transport.call("x", {"text": text}) for _ in range(2)] == [[text, 0], [text, 1]]
 
 
-def test_one_that_ended_before_it_took_a_request_is_replaced() -> None:
+@pytest.mark.parametrize("code", exchange.OWN)
+def test_one_that_leaves_a_request_is_replaced(code: int) -> None:
+    """As it does when another release has come into use."""
     transport = agent(STAYS)
     first = transport.call("x")[0]
-    other, number = transport.call("x", {"die": "before"})
+    other, number = transport.call("x", {"leave": code})
     assert other != first
     assert number == 0
 
@@ -178,7 +181,76 @@ def test_one_that_was_killed_between_two_calls_is_replaced() -> None:
     transport = agent(STAYS)
     first = transport.call("x")[0]
     os.kill(first, signal.SIGKILL)
+    os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)
     assert transport.call("x")[0] != first
+
+
+def test_one_whose_output_has_ended_is_replaced(tmp_path: Path) -> None:
+    """An ssh whose connection is gone may still be on its way out."""
+    shut = tmp_path / "shut"
+    after = f"    if 'shut' in request['params']: os.close(1); os.mkdir({str(shut)!r}); sys.stdin.read()\n"
+    transport = agent(STAYS + after)
+    first = transport.call("x", {"shut": True})[0]
+    while not shut.exists():
+        time.sleep(0.01)
+    assert transport.call("y")[0] != first
+
+
+LOSES = f"""
+import os, subprocess, sys
+far = subprocess.Popen([sys.executable, "-c", {STAYS!r}], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+for number, line in enumerate(sys.stdin.buffer):
+    far.stdin.write(line); far.stdin.flush()
+    got = [far.stdout.readline() for _ in range(2)]
+    open(NOTES, "a").write("done ")
+    if number: sys.stderr.write("Timeout, server spark-a not responding."); END
+    for one in got: sys.stdout.buffer.write(one)
+    sys.stdout.buffer.flush()
+"""
+
+
+@pytest.mark.parametrize(
+    ("ends", "words"),
+    [
+        ("os._exit(255)", "it stopped answering; is it switched on"),
+        ("os.kill(os.getpid(), 15)", "ended here by signal 15"),
+    ],
+)
+def test_a_call_whose_connection_is_lost_is_not_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: str, words: str
+) -> None:
+    """It was carried out, though nothing of that came back."""
+    notes = tmp_path / "notes"
+    script = LOSES.replace("NOTES", repr(str(notes))).replace("END", ends)
+    transport = SshTransport("spark-a", "ops@spark-a")
+    monkeypatch.setattr(transport, "argv", lambda: [sys.executable, "-c", script])
+    transport.call("observe")
+    with pytest.raises(UnreachableError, match=words):
+        transport.call("unit.restart")
+    assert notes.read_text().split() == ["done", "done"]
+
+
+def test_a_call_that_is_given_up_is_not_made_again(tmp_path: Path) -> None:
+    """Ctrl-C: nothing more begins, and nobody takes it for a box that is out of reach for a moment."""
+    notes = tmp_path / "notes"
+    script = f"""
+import sys, time
+open({str(notes)!r}, "a").write("began ")
+for number, line in enumerate(sys.stdin):
+    if number: open({str(notes)!r}, "a").write("hangs "); time.sleep(60)
+    print('@floor {{"taken": true}}\\n@floor {{"ok": 1}}', flush=True)
+"""
+    transport = agent(script)
+    transport.call("observe")
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(transport.call, "unit.restart")
+        while "hangs" not in notes.read_text():
+            time.sleep(0.01)
+        exchange.give_up()
+        error = call.exception(timeout=30)
+    assert str(error) == "spark-a: `unit.restart` was given up; what was begun there may go on"
+    assert not isinstance(error, UnreachableError)
+    assert notes.read_text().split() == ["began", "hangs"]
 
 
 def test_one_that_ends_after_it_took_a_request_is_not_asked_again(tmp_path: Path) -> None:
