@@ -53,6 +53,7 @@ class Transport:
         self.release: str | None = None
         self._room = threading.BoundedSemaphore(AT_ONCE)
         self._idle: list[Session] = []
+        self._keeping = threading.Lock()
         weakref.finalize(self, end_all, self._idle)  # also at the end of this process
 
     def argv(self) -> list[str]:
@@ -105,15 +106,19 @@ class Transport:
             ) from None
         finally:
             _UNDER_WAY.discard(session)
-            if said is None or said.over or last or len(self._idle) >= IDLE:
+            if said is None or said.over or last or not self._keep(session):
                 code, errors = session.end()
-            else:
-                self._idle.append(session)
         if session.given_up and said.answer is None:
             raise BoxError(f"{self.box}: `{name}` was given up; what was begun there may go on")
         if not (fresh or said.taken) and said.answer is None and code in OWN:
             raise _LeftError
         return self._result(said.out, code, errors)
+
+    def _keep(self, session: Session) -> bool:
+        with self._keeping:
+            if room := len(self._idle) < IDLE:
+                self._idle.append(session)
+            return room
 
     def stream(self, name: str, params: Mapping[str, Any] | None = None) -> Iterator[str]:
         """Given a call that streams, yield its lines as they come; closing the generator ends the call on the box, too.

@@ -21,6 +21,7 @@ from floor.apply import exchange, session
 from floor.apply.exchange import FailedError, UnreachableError
 from floor.apply.local import LocalTransport
 from floor.apply.ssh import SshTransport
+from floor.box import alive
 from floor.box.lease import HeldError
 from floor.errors import BoxError, RefusedError
 
@@ -283,11 +284,13 @@ def test_as_many_are_kept_as_are_needed_again_and_they_end_with_their_transport(
     with ThreadPoolExecutor(6) as pool:
         pids = {pid for pid, _ in pool.map(transport.call, ["x"] * 6)}
     assert len(pids) == 6
+    kept = {pid for pid in pids if alive.began(pid) is not None}
+    assert len(kept) == exchange.IDLE
+    with ThreadPoolExecutor(exchange.IDLE) as pool:
+        assert {pid for pid, _ in pool.map(transport.call, ["x"] * exchange.IDLE)} <= kept
     del transport
     gc.collect()
-    for pid in pids:
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)
+    assert not [pid for pid in kept if alive.began(pid) is not None]
 
 
 STREAM = """
