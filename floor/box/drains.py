@@ -74,13 +74,23 @@ def held_by(drains: Drains) -> dict[str, tuple[str, ...]]:
     }
 
 
-def add(backend: str, holder: str, epoch: int | None, *, at: float, root: Path = paths.ROOT) -> tuple[Drain, ...]:
+def add(
+    backend: str,
+    holder: str,
+    epoch: int | None,
+    *,
+    at: float,
+    root: Path = paths.ROOT,
+    allow: Callable[[Drains], None] = lambda _drains: None,
+) -> tuple[Drain, ...]:
     """Let `holder` take a backend out, once however often it is asked; return all its holders.
 
-    What older operations held falls away: this box refuses a lower epoch, so they can never count again.
+    What older operations held falls away: this box refuses a lower epoch, so they can never count again. `allow` is
+    given the drains before, which nobody changes meanwhile; what it raises is passed on, and nothing changes.
     """
 
     def change(drains: dict[str, tuple[Drain, ...]]) -> None:
+        allow(drains)
         if epoch is not None:
             for name, held in drains.items():
                 drains[name] = tuple(d for d in held if d.epoch is None or d.epoch >= epoch)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
+from floor.agent.calls import drain
 from floor.agent.calls.memory import judge as fits
 from floor.agent.calls.pool import OLD, judge
-from floor.box import away, paths
+from floor.box import away, drains, paths
 from floor.box.lease import HeldError
 from floor.box.memory import Memory
+from floor.box.observe import document
 from floor.errors import RefusedError, UsageError
 
 from .conftest import EPOCH, Box
@@ -62,6 +67,31 @@ def test_two_drains_at_once_do_not_empty_a_pool(box: Box) -> None:
     box.call("drain.add", epoch=EPOCH, backend=A, holder="x")
     with pytest.raises(RefusedError, match="is the only member"):
         box.call("drain.add", epoch=EPOCH, backend=B, holder="x")
+
+
+def test_two_drains_that_look_at_once_do_not_empty_a_pool(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies are drained side by side: neither may add its own between the look and the drain of the other."""
+    write(box, state(A, B))
+    together = threading.Barrier(2)
+
+    def meet(*given: Any) -> Any:
+        found = document(*given)
+        with suppress(threading.BrokenBarrierError):  # the other one is kept out, as it should be
+            together.wait(0.3)
+        return found
+
+    monkeypatch.setattr(drain, "document", meet)
+
+    def add(backend: str) -> bool:
+        try:
+            box.call("drain.add", epoch=EPOCH, backend=backend, holder="x")
+        except RefusedError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(add, (A, B))) == [False, True]
+    assert len(drains.read(box.root)) == 1
 
 
 def test_the_drain_of_an_operation_that_ended_does_not_count(box: Box) -> None:
