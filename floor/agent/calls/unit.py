@@ -14,6 +14,7 @@ from floor.errors import RefusedError, UsageError
 OURS = re.compile(r"floor[A-Za-z0-9_.@:-]*\.(service|target|timer|path|socket)")
 ANY = re.compile(r"[A-Za-z0-9_.@:\\][A-Za-z0-9_.@:\\-]*\.(service|target|timer|path|socket)")
 STOPPED = ("inactive", "failed")
+LONGEST_STOP = 600.0  # seconds that are noted: more was no stop that anybody waited for
 ENGINES = ("floor-copy-", "floor-group-")  # units that leave before they stop
 
 
@@ -110,12 +111,17 @@ def _mark(call: Call, unit: UnitFacts) -> None:
 
 
 def _note(call: Call, unit: UnitFacts) -> None:
-    """Keep how long an engine took to stop, from the first order on: once, by whichever call finds it gone."""
+    """Keep how long an engine took to stop, from the first order on: once, by whichever call finds it gone.
+
+    Of one that is found gone long after the order nobody has seen when it went.
+    """
     mark = leaving.read(paths.DRAINED, call.root).get(unit.name)
-    backend = starts.backend(unit.name, call.root)
-    if mark is not None and mark.invocation == unit.invocation and backend:
-        starts.stopped(backend, seconds=call.clock() - mark.monotonic, at=call.wall(), root=call.root)
-        leaving.drop(paths.DRAINED, unit.name, call.root)
+    if mark is None:
+        return
+    backend, seconds = starts.backend(unit.name, call.root), call.clock() - mark.monotonic
+    if backend and mark.invocation == unit.invocation and seconds < LONGEST_STOP:
+        starts.stopped(backend, seconds=seconds, at=call.wall(), root=call.root)
+    leaving.drop(paths.DRAINED, unit.name, call.root)
 
 
 def gone(call: Call, name: str) -> tuple[bool, dict[str, Any]]:

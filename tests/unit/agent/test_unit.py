@@ -205,12 +205,16 @@ def test_all_units_are_read_again_by_one_order(box: Box) -> None:
     assert box.ran == ["daemon-reload"]
 
 
-@pytest.mark.parametrize("timeout", [20, 0], ids=["waits", "tells and comes back"])
-def test_how_long_an_engine_took_to_stop_is_kept_once(box: Box, timeout: float) -> None:
-    """The caller asks again and again while it waits, or tells it and asks later; it runs from the first order on."""
+def named(box: Box) -> None:
     settings = paths.under(box.root, paths.ENGINES / "m.json")
     settings.parent.mkdir(parents=True)
     settings.write_text('{"backend": "m@a"}')
+
+
+@pytest.mark.parametrize("timeout", [20, 0], ids=["waits", "tells and comes back"])
+def test_how_long_an_engine_took_to_stop_is_kept_once(box: Box, timeout: float) -> None:
+    """The caller asks again and again while it waits, or tells it and asks later; it runs from the first order on."""
+    named(box)
     box.units[NAME] = running(invocation="one")
     box.after[25] = lambda: box.units.__setitem__(NAME, Unit(invocation="one"))
     box.call("unit.stop", epoch=EPOCH, unit=NAME, timeout=timeout)
@@ -219,3 +223,24 @@ def test_how_long_an_engine_took_to_stop_is_kept_once(box: Box, timeout: float) 
     (stop,) = starts.read(box.root)["m@a"]["stops"]
     assert 25 <= stop["seconds"] < 26
     assert leaving.read(paths.DRAINED, box.root) == {}
+
+
+@pytest.mark.parametrize(("later", "noted"), [(599.0, [599.0]), (600.0, []), (7200.0, [])])
+def test_a_stop_that_nobody_waited_for_is_not_noted_as_hours_long(box: Box, later: float, noted: list[float]) -> None:
+    """The caller went away; the next operation finds the engine gone."""
+    named(box)
+    box.units[NAME] = running(invocation="one")
+    box.call("unit.stop", epoch=EPOCH, unit=NAME, timeout=0)
+    box.units[NAME] = Unit(invocation="one")
+    box.time += later
+    assert box.call("unit.stop", epoch=EPOCH, unit=NAME)["stopped"] is True
+    assert [stop["seconds"] for one in starts.read(box.root).values() for stop in one["stops"]] == noted
+    assert leaving.read(paths.DRAINED, box.root) == {}
+
+
+def test_the_mark_of_another_start_goes_without_a_word(box: Box) -> None:
+    named(box)
+    leaving.put(paths.DRAINED, NAME, leaving.Mark("before", box.time, box.time), box.root)
+    box.units[NAME] = Unit(invocation="one")
+    box.call("unit.stop", epoch=EPOCH, unit=NAME)
+    assert (starts.read(box.root), leaving.read(paths.DRAINED, box.root)) == ({}, {})
