@@ -21,6 +21,7 @@ FRESH = 0.45
 # for systemd while a unit comes or goes, or a part has come to its gate since: others wait for just that.
 QUICK = 0.1
 MOVING = ("activating", "deactivating")
+SETTLED = 60.0  # seconds after the last change, when it is no longer asked more often: a gate may wait for hours
 
 Show = Callable[[Sequence[str]], dict[str, units.UnitFacts]]
 
@@ -58,7 +59,9 @@ class Facts:
         self._asked = self._at = float("-inf")
         self._units: dict[str, units.UnitFacts] = {}
         self._going = self._moving = False
+        self._states: dict[str, tuple[str, str, str]] = {}
         self._marked: tuple[int, ...] = ()
+        self._changed = float("-inf")
         self._facts: dict[str, Any] = {}
 
     async def now(self) -> dict[str, Any]:
@@ -68,10 +71,14 @@ class Facts:
         """
         async with self._gathering:
             marked = self._marks()
-            fresh = QUICK if self._moving or marked != self._marked else FRESH
+            moving = self._moving and self._clock() - self._changed < SETTLED
+            fresh = QUICK if moving or marked != self._marked else FRESH
             if self._clock() - self._asked >= fresh:
                 await asyncio.to_thread(self._ask)
-                self._asked, self._at, self._marked = self._clock(), float("-inf"), marked
+                states = {name: (one.active, one.sub, one.invocation) for name, one in self._units.items()}
+                self._asked, self._at = self._clock(), float("-inf")
+                if (states, marked) != (self._states, self._marked):
+                    self._states, self._marked, self._changed = states, marked, self._asked
             if self._clock() - self._at >= QUICK:
                 self._facts = await asyncio.to_thread(self._gather)
                 self._at = self._clock()

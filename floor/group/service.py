@@ -23,6 +23,7 @@ from .settings import Group, Settings
 
 EVERY = 1.0  # seconds between two looks
 SOON = 0.2  # and while another part is being stopped: this one begins anew as soon as that has gone
+SOON_FOR = 60.0  # seconds: one that is not gone by then may take as long as the longest request
 AT_REST = 3.0  # and while no rank runs here, as in the other mode
 _NEVER = float("inf")
 
@@ -32,14 +33,14 @@ Log = Callable[[str], None]
 
 @dataclass
 class _Watched:
-    """One group: whom to ask, since when (monotonic) which start of its part is on its way, and whether another part is
-    being `stopped`."""
+    """One group: whom to ask, since when (monotonic) which start of its part is on its way, and since when another part
+    is being `stopped`."""
 
     group: Group
     others: Others
     start: str = ""
     since: float = _NEVER
-    stopped: bool = False
+    stopped: float | None = None
 
 
 class Service:
@@ -69,13 +70,14 @@ class Service:
             one.others.close()
 
     def _every(self) -> float:
-        if any(one.stopped for one in self._watched):
+        now = self._clock()
+        if any(one.stopped is not None and now - one.stopped < SOON_FOR for one in self._watched):
             return SOON
         return EVERY if any(one.start for one in self._watched) else AT_REST
 
     def _look(self, one: _Watched) -> None:
         """Look at one part, then at the others, and end it where it must begin anew."""
-        one.stopped = False
+        before, one.stopped = one.stopped, None
         try:
             unit = units.show([one.group.unit])[one.group.unit]
             # After systemd: an older mark would take a start that is fine for one of which nobody knows anything.
@@ -91,9 +93,8 @@ class Service:
                 self._say(one.group, words)
                 return
             looks = one.others.look(settings.keys(self._settings, self._root))
-            one.stopped = any(
-                look.told is not None and look.told.phase is parts.Phase.STOPPING for look in looks.values()
-            )
+            if any(look.told is not None and look.told.phase is parts.Phase.STOPPING for look in looks.values()):
+                one.stopped = self._clock() if before is None else before
             looks = told_alone(looks) if parts.leaves(own.start, mark) else looks
             if why := ends(own, self._clock() - one.since, looks):
                 self._end(one.group, own, why)

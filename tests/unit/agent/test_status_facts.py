@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from floor.agent.status_facts import FRESH, QUICK, Facts, Part, pooled
+from floor.agent.status_facts import FRESH, QUICK, SETTLED, Facts, Part, pooled
 from floor.box import drains, leaving, parts, paths
 from floor.box.operation import Operation
 from floor.box.units import UnitFacts, parse
@@ -21,7 +21,7 @@ class Systemd:
     def __init__(self) -> None:
         self.calls = 0
         self.error = ""
-        self.active, self.stops = "active", False
+        self.active, self.sub, self.stops = "active", "", False
         self.asked = 0
         self.now = 100.0
 
@@ -29,7 +29,8 @@ class Systemd:
         self.calls += 1
         if self.error:
             raise FloorError(self.error)
-        return parse(names, "\n\n".join(f"Id={name}\nActiveState={self.active}\nInvocationID=a1" for name in names))
+        state = f"ActiveState={self.active}\nSubState={self.sub}\nInvocationID=a1"
+        return parse(names, "\n\n".join(f"Id={name}\n{state}" for name in names))
 
     def stopping(self) -> bool:
         self.asked += 1
@@ -79,6 +80,42 @@ def test_while_a_unit_comes_or_goes_systemd_is_asked_more_often(tmp_path: Path, 
         return calls
 
     assert asyncio.run(ask()) == [1, 1, 2, 2]
+
+
+def test_one_that_goes_on_coming_is_asked_for_more_often_for_a_minute_only(tmp_path: Path) -> None:
+    """A part may wait at its gate for hours; when the gate opens, or is come to anew, others wait for it again."""
+    systemd = Systemd()
+    systemd.active, systemd.sub = "activating", "start-pre"
+    one = Facts([UNIT], tmp_path, lambda: systemd.now, systemd.show, groups=[Part("flagship", "worker", UNIT)])
+
+    async def often() -> bool:
+        before = systemd.calls
+        for _ in range(4):
+            systemd.now += 1.01 * QUICK
+            await one.now()
+        return systemd.calls == before + 4
+
+    async def ask() -> list[bool]:
+        found = [await often()]
+        for change in (nothing, opens, mark):
+            systemd.now += SETTLED
+            found.append(await often())
+            change()
+            systemd.now += FRESH
+            await one.now()
+            found.append(await often())
+        return found
+
+    def nothing() -> None:
+        """It waits on."""
+
+    def opens() -> None:
+        systemd.sub = "start-post"
+
+    def mark() -> None:
+        parts.put("flagship", parts.Mark("a1", going=False, generation=None), tmp_path)
+
+    assert asyncio.run(ask()) == [True, False, False, False, True, False, True]
 
 
 def test_a_part_that_comes_to_its_gate_is_told_at_once(tmp_path: Path) -> None:

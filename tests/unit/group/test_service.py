@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -45,10 +47,14 @@ class Once(Notifier):
         self._one.stop()
 
 
-def looked_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: Mark, others: type
-) -> tuple[list[str], list[str]]:
-    """Let the service look once at a part that runs under start `s`; return what it ended and what it said."""
+def made(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    mark: Mark,
+    others: type,
+    clock: Callable[[], float] = time.monotonic,
+) -> tuple[service.Service, list[str], list[str]]:
+    """The service of a part that runs under start `s`, what it ended and what it said."""
     shown = units.parse([UNIT], f"Id={UNIT}\nLoadState=loaded\nActiveState=active\nSubState=running\nInvocationID=s\n")
     key = tmp_path / "etc/floor/status.key"
     key.parent.mkdir(parents=True)
@@ -59,7 +65,15 @@ def looked_once(
     monkeypatch.setattr(units, "show", lambda _names: shown)
     monkeypatch.setattr(service, "end", lambda group, _start: orders.append(group.unit))
     parts.put("flagship", mark, tmp_path)
-    one = service.Service(Settings(Path("/etc/floor/status.key"), (GROUP,)), tmp_path, said.append)
+    one = service.Service(Settings(Path("/etc/floor/status.key"), (GROUP,)), tmp_path, said.append, clock)
+    return one, orders, said
+
+
+def looked_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: Mark, others: type
+) -> tuple[list[str], list[str]]:
+    """Let the service look once; return what it ended and what it said."""
+    one, orders, said = made(tmp_path, monkeypatch, mark, others)
     one.run(Once(one))
     return orders, said
 
@@ -119,3 +133,25 @@ def test_the_end_of_a_part_that_is_being_stopped_is_seen_soon(
     monkeypatch.setattr(service.threading.Event, "wait", lambda _event, seconds: waits.append(seconds))
     looked_once(tmp_path, monkeypatch, Mark("s", True, "g", among=("c",)), others)
     assert waits == [pytest.approx(every, abs=0.15)]
+
+
+def test_one_that_goes_on_being_stopped_is_looked_at_as_before_after_a_minute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It finishes what it has, however long its requests are. The next one is looked at soon again."""
+    now, waits = 1000.0, [0.0]
+    one, _, _ = made(tmp_path, monkeypatch, Mark("s", True, "g", among=("c",)), Leaving, lambda: now)
+    leaving = Leaving.look
+
+    def wait(_event: object, seconds: float) -> None:
+        nonlocal now
+        waits.append(seconds)
+        now += 25
+        monkeypatch.setattr(Leaving, "look", Fine.look if len(waits) == 6 else leaving)
+        if len(waits) == 8:
+            one.stop()
+
+    monkeypatch.setattr(service.threading.Event, "wait", wait)
+    one.run(Notifier())
+    soon, every = service.SOON, service.EVERY
+    assert waits[1:] == [soon, soon, soon, every, every, every, soon]
