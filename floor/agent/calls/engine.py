@@ -35,7 +35,8 @@ def idle(call: Call) -> dict[str, Any]:
     Idle is one that is found so by so many looks in a row (default: one).
 
     Idle is what the engine's own counts say: a client may keep a connection open without a request. Where it has no
-    counts its connections decide; where nobody listens nothing is left to finish. `reason` says so then.
+    counts, or lets nobody in, its connections decide; where nobody listens nothing is left to finish. `reason` says so
+    then.
     """
     wanted, quiet = call.params.maybe_whole("looks") or 1, 0
 
@@ -63,6 +64,8 @@ def _idle(call: Call) -> tuple[bool, dict[str, Any]]:
             continue
         except MuteError as error:
             said = str(error)
+        except TimeoutError:  # as with so many connections that it takes no more
+            said = "it takes no connection"
         except OSError as error:
             gone = f"nothing answers there: {error.strerror or error}"
         break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -81,3 +82,19 @@ def test_an_engine_without_counts_is_judged_by_its_connections(box: LocalTranspo
     assert (quiet["idle"], quiet["running"], quiet["connections"]) == (True, None, 0)
     assert (busy["idle"], busy["connections"]) == (False, 1)
     assert busy["reason"].startswith("it does not tell what it works on (")
+
+
+def test_an_engine_that_has_all_the_connections_it_can_hold_is_not_gone(
+    box: LocalTransport, asked: dict[str, Any]
+) -> None:
+    """It accepts none while it works: who asks it waits in vain, and that is no sign that nobody is there."""
+    with ExitStack() as stack:
+        server = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=1))
+        for _ in range(4):  # the kernel takes two of them
+            client = stack.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(server.getsockname())
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        busy = box.call("engine.idle", {**asked, "url": url, "timeout": 0})
+    assert (busy["idle"], busy["running"], busy["connections"]) == (False, None, 2)
+    assert busy["reason"] == "it does not tell what it works on (it takes no connection); connections count"

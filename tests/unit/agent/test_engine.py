@@ -9,6 +9,7 @@ import pytest
 from floor.agent.call import POLL, Call
 from floor.agent.calls import engine
 from floor.agent.params import Params
+from floor.box import status_ask
 
 
 @pytest.mark.parametrize(
@@ -31,3 +32,35 @@ def test_one_that_was_quiet_for_one_look_too_few_is_not_idle(tmp_path: Path, mon
     monkeypatch.setattr(engine, "_idle", lambda _call: (True, {"idle": True, "running": 0}))
     call = Call(Params("engine.idle", {"looks": 2, "timeout": 0.0}), tmp_path)
     assert engine.idle(call) == {"idle": False, "running": 0}
+
+
+@pytest.mark.parametrize(
+    ("error", "connections", "idle", "reason"),
+    [
+        (ConnectionRefusedError(111, "Connection refused"), 2, True, "nothing answers there: Connection refused"),
+        (OSError(113, "No route to host"), 0, True, "nothing answers there: No route to host"),
+        (TimeoutError("timed out"), 2, False, "(it takes no connection); connections count"),
+        (TimeoutError("timed out"), None, False, "(it takes no connection); connections count"),
+        (TimeoutError("timed out"), 0, True, "(it takes no connection); connections count"),
+        (status_ask.MuteError("RemoteDisconnected"), 1, False, "(RemoteDisconnected); connections count"),
+    ],
+)
+def test_one_that_cannot_be_asked(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: OSError,
+    connections: int | None,
+    idle: bool,
+    reason: str,
+) -> None:
+    """Where nobody listens nothing is left to finish; one that lets nobody in has all it can hold."""
+
+    def get(_url: str, _key: str | None) -> bytes:
+        raise error
+
+    monkeypatch.setattr(status_ask, "get", get)
+    monkeypatch.setattr(engine, "_connections", lambda _url: connections)
+    asked = {"backend": "m@a", "url": "http://192.0.2.11:8000", "model": "m", "timeout": 0.0}
+    found = engine.idle(Call(Params("engine.idle", asked), tmp_path))
+    assert (found["idle"], found["running"], found["connections"]) == (idle, None, connections)
+    assert found["reason"].endswith(reason)
