@@ -101,6 +101,13 @@ def test_when_it_is_back(box: Box, systemd: Systemd, boot: str, active: str, sta
 
 def test_what_floor_stops_is_marked_so_that_it_does_not_wait(box: Box) -> None:
     box.units[NAME] = Unit(active="active", invocation="a1")
-    box.on["stop"] = lambda unit: setattr(unit, "active", "inactive")
+    told: list[dict[str, leaving.Mark]] = []
+
+    def stop(unit: Unit) -> None:
+        told.append(leaving.read(paths.DRAINED, box.root))
+        unit.active = "inactive"
+
+    box.on["stop"] = stop
     box.call("unit.stop", epoch=EPOCH, unit=NAME, timeout=1)
-    assert leaving.read(paths.DRAINED, box.root) == {NAME: leaving.Mark("a1", 1000.0, 1000.0)}
+    assert told == [{NAME: leaving.Mark("a1", 1000.0, 1000.0)}]
+    assert leaving.read(paths.DRAINED, box.root) == {}  # nothing of it is left to wait
