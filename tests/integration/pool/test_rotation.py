@@ -14,6 +14,7 @@ from typing import Any
 
 from floor.box import drains, paths, secrets
 from floor.box.locked import mine
+from floor.healthcheck.verdict import Level
 from floor.sim.process import SimulatedEngine
 from tests.integration.pool.load import Load
 from tests.integration.pool.test_rolling import when
@@ -84,6 +85,11 @@ class Scene:
     def members(self) -> list[str]:
         return list(self.state().get("pools", {}).get("flagship", {}).get("members", []))
 
+    def level(self, name: str) -> int | None:
+        """How far up the pool found a backend last."""
+        level = self.state()["pools"]["flagship"]["backends"][name]["level"]
+        return None if level is None else int(level)
+
     def ways(self) -> int:
         """How many members are reached by the way of the next key."""
         return paths.under(self.proxy.root, paths.MEMBERS).read_text().count("/next-")
@@ -109,6 +115,8 @@ async def replace() -> None:
                 old = scene.engines[number]
                 await when(lambda old=old: not (old.state()["running"] or old.state()["waiting"]))
                 await asyncio.to_thread(old.kill)
+                # No unit tells of its restart here: one between two looks would come back by the way of before.
+                await when(lambda name=name: scene.level(name) == Level.DOWN)
                 scene.engines[number] = scene.engine(HOSTS[number], following, old.port)
                 await asyncio.to_thread(scene.engines[number].start)
                 drains.remove(name, None, None, root=root)
