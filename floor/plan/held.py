@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from floor.box import paths
@@ -9,7 +10,7 @@ from floor.box.holds import Hold
 from floor.guard import lift
 from floor.guard.settings import GIB
 from floor.plan.aim import Aim, Part
-from floor.plan.steps import Plan, Stage, Step
+from floor.plan.steps import Plan, Stage, Step, abreast, beside
 
 START, RELEASE, PUT = "unit.start", "guard.release", "files.put"
 
@@ -87,8 +88,15 @@ def _steps(plan: Plan) -> list[Step]:
 
 
 def _with(stage: Stage, ends: dict[int, Step]) -> Stage:
-    lanes = tuple(
-        tuple(one for step in lane for one in ((ends[id(step)], step) if id(step) in ends else (step,)))
-        for lane in stage.lanes
-    )
-    return replace(stage, lanes=lanes)
+    return replace(stage, lanes=tuple(_before(lane, ends) for lane in stage.lanes))
+
+
+def _before(lane: Sequence[Step], ends: dict[int, Step]) -> tuple[Step, ...]:
+    """A lane in which every hold that ends is gone before the first of the steps begins that run side by side."""
+    found: list[Step] = []
+    for group in abreast(lane):
+        if first := [ends[id(step)] for step in group if id(step) in ends]:
+            found += [*beside(first), replace(group[0], beside=False), *group[1:]]
+        else:
+            found += group
+    return tuple(found)

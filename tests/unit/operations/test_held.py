@@ -9,6 +9,7 @@ import pytest
 
 from floor.box import holds
 from floor.errors import RefusedError
+from floor.plan.steps import abreast
 from tests.simulated.situation import SPLIT, Situation
 
 UNIT, PART, GIB = "floor-copy-flagship.service", "floor-group-flagship.service", 1 << 30
@@ -153,3 +154,21 @@ def test_a_part_of_a_group_that_is_kept_down_keeps_the_switch_from_beginning(dep
     assert changed(deployed) == []
     assert deployed.switch("split", force=True).changed
     assert deployed.starts("spark-b", PART) == 1
+
+
+@pytest.mark.parametrize("where", [("spark-a",), ("spark-b",), ("spark-a", "spark-b")])
+def test_no_part_starts_beside_the_end_of_a_hold(deployed: Situation, where: tuple[str, ...]) -> None:
+    """A start that reads the hold before it is gone is refused, in the middle of a switch."""
+    deployed.text = SPLIT
+    assert deployed.deploy()
+    for name in where:
+        deployed.box(name).holds[PART] = asdict(holds.Hold(PART, "2.9 GiB are left", "", 1.0, 500 * GIB))
+    plan = deployed.switch("split", force=True, dry_run=True).plan
+    lanes = [
+        lane for stage in plan.stages for lane in stage.lanes if any(step.call == "guard.release" for step in lane)
+    ]
+    calls = [[(step.call, step.box) for step in group] for lane in lanes for group in abreast(lane)]
+    starts = [("unit.start", "spark-a"), ("unit.start", "spark-b")]
+    at = calls.index(starts)
+    assert calls[at - 1] == [("guard.release", name) for name in where]
+    assert sum(call == "guard.release" for group in calls for call, _ in group) == len(where)
