@@ -86,8 +86,9 @@ def still(decision: Decision, watch: Watch, sample: Sample, settings: Settings) 
 
 def choose(engines: tuple[Engine, ...]) -> Engine | None:
     """Given the engines that have processes, return the one to kill: one that starts before one that serves, for it is
-    the one that grows and serves nobody; then the largest; then the youngest."""
-    return max(engines, key=lambda one: (one.starting, one.memory or 0, one.since), default=None)
+    the one that grows and serves nobody; then the largest; then the youngest. None that waits: it holds nothing."""
+    begun = [one for one in engines if not one.waits]
+    return max(begun, key=lambda one: (one.starting, one.memory or 0, one.since), default=None)
 
 
 def falls(watch: Watch) -> float:

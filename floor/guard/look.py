@@ -14,6 +14,7 @@ from floor.box.units import UnitFacts
 from .sample import Engine
 from .settings import Copy, Settings
 
+BEFORE = ("condition", "start-pre", "auto-restart")  # states of a unit in which its engine has not begun
 PATIENCE = 10.0  # seconds: nobody waits for the answer, and what comes later is old
 
 
@@ -59,7 +60,9 @@ def look(settings: Settings, root: Path, clock: Callable[[], float], show: units
         unit, pids = facts[copy.unit], members(own[copy.unit], root)
         if pids:
             held = _held(copy, own[copy.unit], pids, cards, root)
-            engines[copy.unit] = Engine(copy.unit, unit.active == "activating", held, unit.started or 0.0)
+            # A container outlives its client, and with it what it holds.
+            waits = unit.sub.startswith(BEFORE) and not members(boxed.get(copy.unit, ()), root)
+            engines[copy.unit] = Engine(copy.unit, unit.active == "activating", held, unit.started or 0.0, waits)
     return Found(asked, facts, own, cards, engines)
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Engine:
-    """One engine that has processes. `starting`: its unit is not active yet.
+    """One engine that has processes. `starting`: its unit is not active yet; `waits`: what runs is not the engine yet,
+    but what its unit does before (it waits for room, or at a group's gate), which holds nothing.
 
     `memory` is what it holds in bytes, on cards and off them (None: not known), `since` the monotonic clock when it
     began.
@@ -17,6 +18,7 @@ class Engine:
     starting: bool = False
     memory: int | None = None
     since: float = 0.0
+    waits: bool = False
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,8 @@ class Sampler:
     _begun: float = 0.0
     _promised: frozenset[str] = frozenset()
     _noticed: float = float("-inf")
+    _empty: set[str] = field(default_factory=set)
+    _came: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._beside = Beside(self._look, self.begin)
@@ -109,10 +111,15 @@ class Sampler:
 
     def _engine(self, unit: str) -> Engine | None:
         """The engine of a unit, if it has processes now. One that was let start since the last look starts."""
-        known = self.found.engines.get(unit)
         with suppress(OSError):
             if not members(self.groups(unit), self.root):
+                self._empty.add(unit)
                 return None
+        if unit in self._empty:  # another start: what was known is of the one before, and it may only wait
+            self._empty.discard(unit)
+            self._came[unit] = self.clock()
+            self.forget()
+        known = self.found.engines.get(unit) if self.found.asked >= self._came.get(unit, float("-inf")) else None
         if unit in self._promised:
             return Engine(unit, starting=True, memory=known.memory if known else None, since=self._noticed)
         return known or Engine(unit)

@@ -162,7 +162,9 @@ class Service:
             for unit, hold in holds.read(self.root).items():
                 kept = self.wall() - hold.at
                 # Not what still ends: a process that waits for its card outlives SIGKILL by more than that.
-                again = any(one.unit == unit and self.clock() - one.since < kept for one in sample.engines)
+                # Nor what has begun nothing yet, as at a boot while its unit asks whether it may.
+                begun = [one.since for one in sample.engines if one.unit == unit and one.since > 0]
+                again = any(self.clock() - since < kept for since in begun)
                 if again and kept > RUNS_AGAIN:
                     holds.drop(unit, self.root)  # with another launch, or somebody let it go: nothing is kept down
                     continue

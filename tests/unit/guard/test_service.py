@@ -24,7 +24,7 @@ UNIT = "floor-copy-flagship.service"
 SHOWN = """Id={unit}
 LoadState=loaded
 ActiveState={active}
-SubState=running
+SubState={sub}
 MainPID=0
 ExecMainStartTimestampMonotonic={started}
 InvocationID=run-1
@@ -45,6 +45,7 @@ class Box:
     root: Path
     mode: str = "protect"
     active: str = "active"
+    sub: str = "running"
     available: float = 40.0
     held: float = 70.0
     shared: bool | None = True
@@ -93,7 +94,7 @@ class Box:
         return [event["text"] for event in events.read(50, self.root)]
 
     def _show(self, _argv: Sequence[str], _timeout: float) -> str:
-        return SHOWN.format(unit=UNIT, active=self.active, started=int(self.started * 1e6))
+        return SHOWN.format(unit=UNIT, active=self.active, sub=self.sub, started=int(self.started * 1e6))
 
     def _program(self, argv: Sequence[str], **_kept: Any) -> Result:
         if argv[0] == self.hangs:
@@ -119,7 +120,7 @@ def test_a_box_that_is_well(box: Box) -> None:
     assert (box.ended, box.events()) == ([], [])
     found = box.report()
     assert found["engines"] == [
-        {"unit": UNIT, "starting": False, "memory": int(70 * GIB) + int(1.5 * GIB), "since": 500.0}
+        {"unit": UNIT, "starting": False, "memory": int(70 * GIB) + int(1.5 * GIB), "since": 500.0, "waits": False}
     ]
     assert (found["mode"], found["floor"], found["full"]) == ("protect", 3 * GIB, 0.0)
     # 121.7 - 40 available - 71.5 of the engine
@@ -194,6 +195,15 @@ def test_a_copy_that_is_long_in_ending_stays_held(box: Box) -> None:
     assert holds.read(box.root) == {}
 
 
+@pytest.mark.parametrize("sub", ["condition", "start"])
+def test_a_hold_outlives_the_reboot_that_asks_for_it(box: Box, sub: str) -> None:
+    """Older than the boot, while the unit's ExecCondition runs: no start of that boot is known of it."""
+    holds.put(holds.Hold(UNIT, "why", "other", -5000.0, lasting=True), box.root)
+    box.active, box.sub, box.started = "activating", sub, 0.0
+    box.step(40, 5.0, times=3)
+    assert holds.read(box.root)[UNIT].lasting
+
+
 def test_a_journal_that_hangs_ends_no_guard_and_is_not_asked_all_the_time(box: Box) -> None:
     box.active, box.hangs, asked = "activating", "journalctl", []
     program = box.service.sampler.run
@@ -251,6 +261,32 @@ def test_where_one_must_go_and_none_is_known_it_looks_once_more(box: Box) -> Non
     group.write_text("71\n")
     box.step(2.5, 0.1)
     assert box.ended == [f"/system.slice/{UNIT}"]
+
+
+@pytest.mark.parametrize("sub", ["condition", "start-pre", "auto-restart", "auto-restart-queued"])
+def test_what_only_waits_for_its_start_is_not_taken_for_what_others_take(box: Box, sub: str) -> None:
+    """For room, or at a group's gate for hours: it holds nothing."""
+    box.active, box.sub = "activating", sub
+    box.step(20, times=2)
+    box.step(2.5, times=10)
+    assert (box.ended, holds.read(box.root)) == ([], {})
+    assert box.report()["engines"][0]["waits"]
+    box.sub = "start"
+    box.step(2.5, 1.0, times=3)
+    assert box.ended == [f"/system.slice/{UNIT}"]
+
+
+def test_what_was_known_of_a_start_is_not_believed_of_the_next(box: Box) -> None:
+    """An engine dies, and ten seconds later its unit waits for room: no look may have been made since."""
+    group = box.root / "sys/fs/cgroup/system.slice" / UNIT / "cgroup.procs"
+    box.step(20)
+    group.write_text("")
+    box.step(90, 0.5)
+    group.write_text("72\n")
+    box.active, box.sub = "activating", "start-pre"
+    box.step(90, 0.5, times=2)
+    box.step(2.5, 0.1, times=5)
+    assert (box.ended, holds.read(box.root)) == ([], {})
 
 
 def test_observing_only_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -345,7 +381,9 @@ def test_while_docker_hangs_memory_is_watched_and_an_engine_that_starts_meanwhil
     promises.put(UNIT, box.root, box.at)
     box.step(60, times=40)
     assert len(unanswered) == 1
-    assert box.report()["engines"] == [{"unit": UNIT, "starting": True, "memory": None, "since": 1001.0}]
+    assert box.report()["engines"] == [
+        {"unit": UNIT, "starting": True, "memory": None, "since": 1001.0, "waits": False}
+    ]
     box.step(2.5, 0.1)
     assert box.ended == [f"/system.slice/{UNIT}"]
     assert holds.read(box.root)[UNIT].reason == "2.5 GiB are left of 121.7, the floor is 3.0"
