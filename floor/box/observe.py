@@ -111,10 +111,10 @@ def seen_units(keys: Mapping[str, Iterable[str]], root: Path = paths.ROOT, run: 
 
 
 def _part(unit: units.UnitFacts, root: Path) -> dict[str, Any]:
-    """How far the part of a group is that this unit runs."""
+    """How far the part of a group is that this unit runs, and whether it was told that it goes (null: it cannot be)."""
     model = unit.name.removeprefix(GROUP).removesuffix(".service")
     mark = parts.get(model, root)
-    return {**parts.told("", unit, mark).as_json(), "leaves": parts.leaves(unit.invocation, mark)}
+    return {**parts.told("", unit, mark).as_json(), "leaves": parts.goes(unit, mark)}
 
 
 def _children(pid: int) -> list[int]:

@@ -122,6 +122,16 @@ def leaves(start: str, mark: Mark | None) -> bool:
     return mark is not None and mark.leaves and mark.start == start
 
 
+def goes(unit: UnitFacts, mark: Mark | None) -> bool | None:
+    """Given what systemd says of a part's unit and its mark, return whether a deployment takes it away.
+
+    None where nobody can be told that: no rank of it was let start, so nothing is ended either, and its gate writes the
+    mark anew.
+    """
+    begun = _phase(unit, mark) in (Phase.GOING, Phase.RUNNING)
+    return mark.leaves if begun and mark is not None and mark.start == unit.invocation else None
+
+
 def _phase(unit: UnitFacts, mark: Mark | None) -> Phase:
     if unit.active in ("active", "reloading", "refreshing"):
         return Phase.RUNNING

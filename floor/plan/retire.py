@@ -64,10 +64,15 @@ def plan_leaving_groups(aim: Aim) -> list[Stage]:
 
     Rules and the other boxes' status ports change before what runs is drained: who watches over a group (floor-group)
     would take the others for lost, and end it under its requests. It watches on, and believes what they tell alone. A
-    group that stays after all, as when a deployment is taken back, is watched over as before.
+    group that stays after all, as when a deployment is taken back, is watched over as before. A part that waits at its
+    gate, or has not come there, has nothing that could be ended.
     """
     found = [
-        [_leave(box, copy, leaves=goes) for copy, goes in _groups(aim, box) if seen.unit(copy.unit).leaves != goes]
+        [
+            _leave(box, copy, leaves=goes)
+            for copy, goes in _groups(aim, box)
+            if seen.unit(copy.unit).leaves not in (None, goes)
+        ]
         for box, seen in aim.seen.items()
     ]
     return stage("tell who watches over groups which of them go", *found)

@@ -27,7 +27,8 @@ class UnitSeen:
     """A unit as systemd tells of it, and what its main process was started with.
 
     `image` is that of its container, also of one that outlived its client; `left` are the processes of its cgroup.
-    `leaves`: it is a part of a group that a deployment has begun to take away.
+    `leaves`: whether it is a part of a group that a deployment has begun to take away; None where there is nothing to
+    tell that: no rank of it runs.
     """
 
     name: str
@@ -43,7 +44,7 @@ class UnitSeen:
     youngest_child: float | None = None
     image: str | None = None
     left: tuple[int, ...] = ()
-    leaves: bool = False
+    leaves: bool | None = None
 
     @property
     def running(self) -> bool:
@@ -199,7 +200,7 @@ def _unit(name: str, seen: Mapping[str, Any]) -> UnitSeen:
         youngest_child=seen.get("youngest_child"),
         image=container.get("image"),
         left=tuple(seen.get("left") or ()),
-        leaves=bool((seen.get("part") or {}).get("leaves")),
+        leaves=(seen.get("part") or {}).get("leaves"),
     )
 
 

@@ -52,6 +52,7 @@ class Process:
     settings: dict[str, Any]
     pid: int
     leaves: bool = False  # a part of a group: a deployment takes it away
+    waits: bool = False  # and: it is at its gate, or was never there, and cannot be told that
 
     port: int | None = field(init=False)
     share: float = field(init=False)  # of the box's memory

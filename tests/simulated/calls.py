@@ -69,7 +69,7 @@ class Calls:
 
     def group_leave(self, params: dict[str, Any]) -> Any:
         process = self._box.processes.get(f"{engines.GROUP}{params['model']}.service")
-        if process is not None:
+        if process is not None and not process.waits:
             process.leaves = params["leaves"]
         return {}
 

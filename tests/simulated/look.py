@@ -79,7 +79,7 @@ def unit(box: SimulatedBox, name: str) -> dict[str, Any]:
         "main_started": process.started if process else None,
         "youngest_child": process.started if process else None,
         "left": box.left.get(name, []),
-        "part": {"leaves": process is not None and process.leaves},
+        "part": {"leaves": process.leaves if process and not process.waits else None},
         "container": {"id": "c", "image": process.image} if process and process.image else None,
     }
 

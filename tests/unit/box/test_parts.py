@@ -42,6 +42,27 @@ def test_phase(active: str, sub: str, mark: Mark | None, phase: Phase, generatio
     assert told.start == ("" if phase is Phase.DOWN else "s2")
 
 
+@pytest.mark.parametrize(
+    ("active", "sub", "mark", "goes"),
+    [
+        ("active", "running", Mark("s2", True, "g1"), False),
+        ("active", "running", Mark("s2", True, "g1", leaves=True), True),
+        ("activating", "start", Mark("s2", True, "g1", leaves=True), True),
+        ("active", "running", Mark("s1", True, "g1", leaves=True), None),
+        ("active", "running", None, None),
+        ("activating", "start-pre", Mark("s2", False, "g1"), None),
+        ("activating", "start-pre", Mark("s1", True, "g1"), None),
+        ("activating", "start-pre", None, None),
+        ("activating", "auto-restart", Mark("s2", True, "g1"), None),
+        ("deactivating", "stop", Mark("s2", True, "g1"), None),
+    ],
+)
+def test_whether_it_goes_is_told_where_its_rank_was_let_start(
+    active: str, sub: str, mark: Mark | None, goes: bool | None
+) -> None:
+    assert parts.goes(unit(active, sub), mark) is goes
+
+
 def test_what_is_left_is_told_while_it_waits_and_no_longer() -> None:
     mark = Mark("s2", False, None, (7, "container floor-group-flagship"))
     assert parts.told("head", unit("activating", "start-pre"), mark).left == (7, "container floor-group-flagship")

@@ -375,6 +375,18 @@ def test_wherever_a_deployment_that_takes_a_group_away_is_killed_somebody_watche
     assert left.deploy_all().lines() == ["nothing to do"]
 
 
+def test_parts_that_wait_at_their_gates_are_not_told_that_they_go(two: Situation) -> None:
+    """They have nothing that could be ended, and no mark that could say it."""
+    two.switch("split")
+    for box in two.world.boxes.values():
+        box.processes[GROUP].waits = True
+    unsplit(two)
+    two.world.log.clear()
+    assert two.deploy_all(force=True).complete
+    assert not [line for line in two.world.log if line.endswith("group.leave")]
+    assert running(two) == {"spark-a": {COPY, SECOND}, "spark-b": {COPY, SECOND}}
+
+
 def test_with_other_boxes_it_starts_again_under_its_new_settings(two: Situation) -> None:
     two.switch("split")
     two.edit("boxes: [spark-a, spark-b]", "boxes: [spark-b, spark-a]")
