@@ -28,7 +28,7 @@ class Beside(Generic[T]):
     def __init__(self, ask: Callable[[], T], begin: Begin = in_thread) -> None:
         self._ask, self._begin = ask, begin
         self._busy = False
-        self._answers: list[T | Exception] = []
+        self._answers: list[T | FloorError] = []
 
     def go(self) -> bool:
         """Ask, unless the last time has no answer yet. Return whether it was asked."""
@@ -37,24 +37,27 @@ class Beside(Generic[T]):
         self._busy = True
         try:
             self._begin(self._work)
-        except RuntimeError as error:  # short of memory there may be no room for a thread
+        except (RuntimeError, MemoryError) as error:  # short of memory there may be no room for a thread
             self._answers.append(FloorError(f"nobody could be asked: {error}"))
             self._busy = False
         return True
 
     def take(self) -> T | None:
-        """Return the answer that has come since the last time, None where none has. Raise what the question raised."""
+        """Return the answer that has come since the last time, None where none has. Raise FloorError, with what was
+        wrong, where the question failed: the loop goes on without that answer."""
         if not self._answers:
             return None
         answer = self._answers.pop(0)
-        if isinstance(answer, Exception):
+        if isinstance(answer, FloorError):
             raise answer
         return answer
 
     def _work(self) -> None:
         try:
             self._answers.append(self._ask())
-        except Exception as error:  # told to the loop, which goes on or ends with it
+        except FloorError as error:
             self._answers.append(error)
+        except Exception as error:  # whatever it is: without a guard a box can freeze
+            self._answers.append(FloorError(f"an answer cannot be made sense of: {type(error).__name__}: {error}"))
         finally:
             self._busy = False

@@ -215,6 +215,25 @@ def test_a_journal_that_hangs_ends_no_guard_and_is_not_asked_all_the_time(box: B
     assert box.ended == [f"/system.slice/{UNIT}"]
 
 
+@pytest.mark.parametrize("who", ["systemctl", "docker", "journalctl"])
+def test_an_answer_that_nobody_expects_ends_no_guard(box: Box, who: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    box.active = "activating"
+    box.step(60)
+    told: dict[str, Any] = {"systemctl": "show", "journalctl": "run"}
+
+    def odd(*_asked: Any, **_kept: Any) -> Any:
+        raise KeyError("Pid")
+
+    if who == "docker":
+        monkeypatch.setattr("floor.guard.look.containers.inspect", odd)
+    else:
+        setattr(box.service.sampler, told[who], odd)
+    box.step(60, times=40)
+    assert box.said == ["an answer cannot be made sense of: KeyError: 'Pid'"]
+    box.step(2.5)
+    assert box.ended == [f"/system.slice/{UNIT}"]
+
+
 def test_a_systemd_that_hangs_is_not_asked_again_at_once(box: Box) -> None:
     asked: list[float] = []
 
