@@ -10,6 +10,7 @@ from typing import Any
 from floor.box import containers, gpu, groups, paths, processes, units
 from floor.box.command import Result, Run, run
 from floor.box.units import UnitFacts
+from floor.errors import FloorError
 
 from .sample import Engine
 from .settings import Copy, Settings
@@ -22,7 +23,8 @@ PATIENCE = 10.0  # seconds: nobody waits for the answer, and what comes later is
 class Found:
     """What was found by a look that began at `asked` (monotonic clock).
 
-    By unit: what systemd said, the control groups of it and its container, and the engines that had processes.
+    By unit: what systemd said, the control groups of it and its container, that of its container alone, and the engines
+    that had processes. `wrong` says why docker told nothing of the containers, which are those of the look before.
     """
 
     asked: float = float("-inf")
@@ -30,6 +32,8 @@ class Found:
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     cards: gpu.Cards = field(default_factory=gpu.Cards)
     engines: Mapping[str, Engine] = field(default_factory=dict)
+    boxed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    wrong: str = ""
 
 
 def soon(argv: Sequence[str]) -> Result:
@@ -42,14 +46,21 @@ def show_soon(argv: Sequence[str], _timeout: float) -> str:
     return units.run_show(argv, PATIENCE)
 
 
-def look(settings: Settings, root: Path, clock: Callable[[], float], show: units.Run, run: Run, nvml: Any) -> Found:
-    """Given the settings, the root of all paths, a monotonic clock and who is asked, return what is so.
+def look(
+    settings: Settings, root: Path, clock: Callable[[], float], show: units.Run, run: Run, nvml: Any, before: Found
+) -> Found:
+    """Given the settings, the root of all paths, a monotonic clock, who is asked and what was found before, return what
+    is so.
 
-    Raise FloorError where somebody does not answer.
+    Raise FloorError where systemd does not answer. Without docker's answer the rest holds all the same.
     """
     asked = clock()
     facts = units.show([copy.unit for copy in settings.copies], show)
-    boxed = _containers(settings, root, run)
+    boxed, wrong = before.boxed, ""
+    try:
+        boxed = _containers(settings, root, run)
+    except FloorError as error:
+        wrong = str(error)
     cards = gpu.read(nvml)
     own = {
         copy.unit: (facts[copy.unit].cgroup or groups.of_unit(copy.unit), *boxed.get(copy.unit, ()))
@@ -63,7 +74,7 @@ def look(settings: Settings, root: Path, clock: Callable[[], float], show: units
             # A container outlives its client, and with it what it holds.
             waits = unit.sub.startswith(BEFORE) and not members(boxed.get(copy.unit, ()), root)
             engines[copy.unit] = Engine(copy.unit, unit.active == "activating", held, unit.started or 0.0, waits)
-    return Found(asked, facts, own, cards, engines)
+    return Found(asked, facts, own, cards, engines, boxed, wrong)
 
 
 def members(own: Sequence[str], root: Path) -> list[int]:

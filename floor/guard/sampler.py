@@ -38,7 +38,7 @@ class Sampler:
     nvml: Any = field(default_factory=gpu.binding)
     begin: Begin = in_thread
     found: Found = field(default_factory=Found)
-    wrong: str = ""  # why the last look found nothing, empty where it did
+    wrong: str = ""  # what the last look did not find, and why; empty where it found all
     _next: float = float("-inf")
     _begun: float = 0.0
     _promised: frozenset[str] = frozenset()
@@ -99,7 +99,7 @@ class Sampler:
             self.wrong = str(error)
             return
         if found is not None:
-            self.wrong = ""
+            self.wrong = found.wrong
             self.found = found
             if any(one.starting for one in found.engines.values()):
                 self._next = min(self._next, found.asked + EVERY_STARTING)
@@ -107,7 +107,7 @@ class Sampler:
                 self._promised = frozenset()
 
     def _look(self) -> Found:
-        return look(self.settings, self.root, self.clock, self.show, self.run, self.nvml)
+        return look(self.settings, self.root, self.clock, self.show, self.run, self.nvml, self.found)
 
     def _engine(self, unit: str) -> Engine | None:
         """The engine of a unit, if it has processes now. One that was let start since the last look starts."""

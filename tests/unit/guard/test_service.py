@@ -30,6 +30,13 @@ ExecMainStartTimestampMonotonic={started}
 InvocationID=run-1
 ControlGroup=/system.slice/{unit}
 """
+CONTAINER = {
+    "Name": "/floor-copy-flagship",
+    "Id": "c",
+    "Image": "i",
+    "Config": {"Image": "vllm"},
+    "State": {"Running": True, "Pid": 91},
+}
 MEMINFO = "MemTotal:       {total} kB\nMemAvailable:   {available} kB\n"
 
 
@@ -53,11 +60,12 @@ class Box:
     at: float = 1000.0
     started: float = 500.0
     hangs: str = ""
+    docker: bool = False
     ended: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        copy = Copy("flagship@spark-a", UNIT, False, True, 0.78, None)
+        copy = Copy("flagship@spark-a", UNIT, self.docker, True, 0.78, None)
         settings = Settings(self.mode, None, 8 * GIB, (copy,))
         sampler = Sampler(settings, self.root, lambda: self.at, self._show, self._program, None, at_once)
         self.service = Service(
@@ -99,6 +107,8 @@ class Box:
     def _program(self, argv: Sequence[str], **_kept: Any) -> Result:
         if argv[0] == self.hangs:
             raise FloorError(f"`{argv[0]}` gave no answer within 3 s")
+        if argv[0] == "docker" and self.docker:
+            return Result(0, json.dumps([CONTAINER]), "")
         return Result(0, "\n".join(self.log), "") if argv[0] == "journalctl" else Result(None, "", "")
 
     def _end(self, group: str, root: Path) -> bool:
@@ -406,6 +416,29 @@ def test_while_docker_hangs_memory_is_watched_and_an_engine_that_starts_meanwhil
     box.step(2.5, 0.1)
     assert box.ended == [f"/system.slice/{UNIT}"]
     assert holds.read(box.root)[UNIT].reason == "2.5 GiB are left of 121.7, the floor is 3.0"
+
+
+def test_a_docker_that_hangs_takes_nothing_away_of_what_systemd_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And its container is that of before: one outlives docker's service."""
+    monkeypatch.setattr(gpu, "read", lambda _nvml: gpu.Cards({91: 70 * GIB}, True))
+    box = Box(tmp_path, docker=True)
+    group = box.root / "sys/fs/cgroup/docker/c"
+    for name, text in {
+        box.root / "proc/91/cgroup": "0::/docker/c\n",
+        group / "cgroup.procs": "91\n",
+        group / "memory.stat": "anon 0\n",
+    }.items():
+        name.parent.mkdir(parents=True, exist_ok=True)
+        name.write_text(text)
+    box.step(40, 5.0)
+    box.hangs, box.active = "docker", "activating"
+    box.step(40, 20.0, times=3)
+    assert box.said == ["`docker` gave no answer within 3 s"]
+    assert [(one["starting"], one["memory"]) for one in box.report()["engines"]] == [(True, 70 * GIB + int(1.5 * GIB))]
+    box.step(2.5)
+    assert box.ended == [f"/system.slice/{UNIT}", "/docker/c"]
 
 
 def test_an_engine_that_is_gone_is_no_engine_before_anybody_looks(box: Box) -> None:
