@@ -1,4 +1,5 @@
-"""Copies that the guard keeps down: /var/lib/floor/holds.json. A start looks here, whoever asks for it."""
+"""Copies that the guard keeps down: /var/lib/floor/holds.json, and in /run what is not there yet. A start looks here,
+whoever asks for it."""
 
 from __future__ import annotations
 
@@ -41,34 +42,32 @@ class Hold:
 
 
 def read(root: Path = paths.ROOT) -> dict[str, Hold]:
-    """Return the holds by unit. Raise FloorError where the file cannot be read: nobody knows then what may start."""
-    place = paths.under(root, paths.HOLDS)
-    try:
-        return {unit: Hold(**found) for unit, found in json.loads(place.read_text()).items()}
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise FloorError(f"{place}: is no list of holds ({error!r:.80}); look at it, then remove it") from None
+    """Return the holds by unit. Raise FloorError where a file cannot be read: nobody knows then what may start."""
+    return {**_read(paths.HOLDS, root), **_read(paths.HOLDS_NEW, root)}
 
 
 def put(hold: Hold, root: Path = paths.ROOT) -> None:
-    """Given a hold, write it down in place of the unit's last one."""
-    with locked(paths.under(root, paths.HOLDS)):
-        try:
-            known = read(root)
-        except FloorError:
-            known = {}  # a copy that must not start matters more than what was broken anyway
-        _write({**known, hold.unit: hold}, root)
+    """Given a hold, write it down in place of the unit's last one.
+
+    Into memory first: a disk may hang or be full, and the unit is started again within seconds. Raise FloorError where
+    it stays there alone, which is until the next boot, or is nowhere.
+    """
+    lasts = "is kept down until the next boot alone"
+    try:
+        _put(paths.HOLDS_NEW, hold, root)
+    except FloorError:
+        lasts = "may start again"
+    try:
+        _put(paths.HOLDS, hold, root)
+    except FloorError as error:
+        raise FloorError(f"{hold.unit} {lasts}: {error}") from None
+    _drop(paths.HOLDS_NEW, hold.unit, root)
 
 
 def drop(unit: str, root: Path = paths.ROOT) -> bool:
     """Given a unit, end its hold. Return whether there was one."""
-    with locked(paths.under(root, paths.HOLDS)):
-        known = read(root)
-        if unit not in known:
-            return False
-        _write({name: hold for name, hold in known.items() if name != unit}, root)
-        return True
+    gone = [_drop(path, unit, root) for path in (paths.HOLDS_NEW, paths.HOLDS)]
+    return any(gone)
 
 
 def against(unit: str, launch: str, root: Path = paths.ROOT) -> Hold | None:
@@ -76,7 +75,7 @@ def against(unit: str, launch: str, root: Path = paths.ROOT) -> Hold | None:
 
     `launch` empty: not known, so any hold counts.
     """
-    hold = read(root).get(unit)
+    hold = _read(paths.HOLDS_NEW, root).get(unit) or _read(paths.HOLDS, root).get(unit)
     return hold if hold is not None and hold.forbids(launch) else None
 
 
@@ -99,6 +98,36 @@ def told(root: Path = paths.ROOT) -> dict[str, dict[str, Any]]:
         return {}
 
 
-def _write(holds: dict[str, Hold], root: Path) -> None:
+def _read(path: Path, root: Path) -> dict[str, Hold]:
+    place = paths.under(root, path)
+    try:
+        return {unit: Hold(**found) for unit, found in json.loads(place.read_text()).items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise FloorError(f"{place}: is no list of holds ({error!r:.80}); look at it, then remove it") from None
+
+
+def _put(path: Path, hold: Hold, root: Path) -> None:
+    with locked(paths.under(root, path)):
+        try:
+            known = _read(path, root)
+        except FloorError:
+            known = {}  # a copy that must not start matters more than what was broken anyway
+        _write(path, {**known, hold.unit: hold}, root)
+
+
+def _drop(path: Path, unit: str, root: Path) -> bool:
+    if not paths.under(root, path).exists():
+        return False
+    with locked(paths.under(root, path)):
+        known = _read(path, root)
+        if unit not in known:
+            return False
+        _write(path, {name: hold for name, hold in known.items() if name != unit}, root)
+        return True
+
+
+def _write(path: Path, holds: dict[str, Hold], root: Path) -> None:
     text = json.dumps({unit: asdict(hold) for unit, hold in sorted(holds.items())}, indent=1) + "\n"
-    files.write(paths.HOLDS, text, owner=mine(), root=root)
+    files.write(path, text, owner=mine(), root=root)

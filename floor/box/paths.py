@@ -76,6 +76,7 @@ GUARD_STATE = RUN / "guard" / "state.json"
 GUARD_STARTS = RUN / "guard/starts"  # touched when a copy is about to start, so that the guard looks at once
 GUARD_HISTORY = LIB / "guard-history.json"
 HOLDS = LIB / "holds.json"
+HOLDS_NEW = RUN / "guard/holds.json"  # those that are not on the disk yet, or cannot be
 WATCHDOG_SETTINGS = ETC / "watchdog.json"
 WATCHDOG_STATE = RUN / "watchdog" / "state.json"
 

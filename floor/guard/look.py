@@ -15,6 +15,7 @@ from floor.errors import FloorError
 from .sample import Engine
 from .settings import Copy, Settings
 
+LAUNCH = "FLOOR_LAUNCH"
 BEFORE = ("condition", "start-pre", "auto-restart")  # states of a unit in which its engine has not begun
 PATIENCE = 10.0  # seconds: nobody waits for the answer, and what comes later is old
 
@@ -23,8 +24,9 @@ PATIENCE = 10.0  # seconds: nobody waits for the answer, and what comes later is
 class Found:
     """What was found by a look that began at `asked` (monotonic clock).
 
-    By unit: what systemd said, the control groups of it and its container, that of its container alone, and the engines
-    that had processes. `wrong` says why docker told nothing of the containers, which are those of the look before.
+    By unit: what systemd said, the control groups of it and its container, the engines that had processes, the launch
+    of each, and the control group of its container alone. `wrong` says why docker told nothing of the containers, which
+    are those of the look before.
     """
 
     asked: float = float("-inf")
@@ -32,6 +34,7 @@ class Found:
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     cards: gpu.Cards = field(default_factory=gpu.Cards)
     engines: Mapping[str, Engine] = field(default_factory=dict)
+    launches: Mapping[str, str] = field(default_factory=dict)
     boxed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     wrong: str = ""
 
@@ -66,20 +69,31 @@ def look(
         copy.unit: (facts[copy.unit].cgroup or groups.of_unit(copy.unit), *boxed.get(copy.unit, ()))
         for copy in settings.copies
     }
-    engines = {}
+    engines, launches = {}, {}
     for copy in settings.copies:
         unit, pids = facts[copy.unit], members(own[copy.unit], root)
         if pids:
             held = _held(copy, own[copy.unit], pids, cards, root)
+            launches[copy.unit] = launch(own[copy.unit], root)
             # A container outlives its client, and with it what it holds.
             waits = unit.sub.startswith(BEFORE) and not members(boxed.get(copy.unit, ()), root)
             engines[copy.unit] = Engine(copy.unit, unit.active == "activating", held, unit.started or 0.0, waits)
-    return Found(asked, facts, own, cards, engines, boxed, wrong)
+    return Found(asked, facts, own, cards, engines, launches, boxed, wrong)
 
 
 def members(own: Sequence[str], root: Path) -> list[int]:
     """Given control groups, return the processes that are in them now."""
     return [pid for group in own for pid in processes.in_cgroup(group, root)]
+
+
+def launch(own: Sequence[str], root: Path = paths.ROOT) -> str:
+    """Given the control groups of an engine, return the digest that it was started with, empty where no process tells.
+
+    The unit gives it to all that it starts, docker's client too.
+    """
+    proc = paths.under(root, processes.PROC)
+    told = (processes.environ(pid, [LAUNCH], proc).get(LAUNCH, "") for pid in members(own, root))
+    return next((digest for digest in told if digest), "")
 
 
 def _containers(settings: Settings, root: Path, run: Run) -> dict[str, tuple[str, ...]]:

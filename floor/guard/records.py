@@ -41,14 +41,19 @@ class Records:
         self.kills[unit] = [*kept, unix]
         return self.kills[unit]
 
-    def write(self, root: Path = paths.ROOT) -> None:
-        """Write them down. Raise FloorError if they cannot be."""
+    def text(self) -> str:
+        """Return them as the content of their file."""
         document = {
             "others": history.as_json(self.history),
             "starts": {unit: asdict(one) for unit, one in self.starts.items()},
             "kills": self.kills,
         }
-        files.write(paths.GUARD_HISTORY, json.dumps(document) + "\n", owner=mine(), root=root)
+        return json.dumps(document) + "\n"
+
+
+def write(text: str, root: Path = paths.ROOT) -> None:
+    """Given what `Records.text` returned, write it down. Raise FloorError if it cannot be."""
+    files.write(paths.GUARD_HISTORY, text, owner=mine(), root=root)
 
 
 def read(root: Path = paths.ROOT) -> tuple[Records, str]:

@@ -56,9 +56,12 @@ class Sampler:
         seen = memory.read(self.root)
         return Sample(self.clock(), seen.total, seen.available, pressure.read(self.root), engines)
 
-    def forget(self) -> None:
-        """Look at the engines anew with the next sample: one of them was ended, or none is known and one must go."""
+    def forget(self, ended: str = "") -> None:
+        """Look at the engines anew with the next sample: the unit `ended`, or none is known and one must go. What was
+        known of that unit is not believed of what runs there from now on."""
         self._next = float("-inf")
+        if ended:
+            self._came[ended] = self.clock()
 
     def age(self, now: float) -> float | None:
         """Given the clock, return how old (seconds) what engines hold is; None where nobody has told it yet."""
@@ -67,6 +70,11 @@ class Sampler:
     def groups(self, unit: str) -> tuple[str, ...]:
         """Given a copy's unit, return the control groups of it and of its container, those that are known."""
         return self.found.groups.get(unit) or (groups.of_unit(unit),)
+
+    def launch(self, unit: str) -> str:
+        """Given a copy's unit, return the digest that it was started with, empty where its start is younger than the
+        last look. /proc is not read for it: a process that is short of memory may hold that up."""
+        return self.found.launches.get(unit, "") if self._known(unit) and unit not in self._promised else ""
 
     def others(self, sample: Sample) -> int | None:
         """Given a sample, return the bytes that others than engines take; None where an engine does not tell its own.
@@ -119,7 +127,11 @@ class Sampler:
             self._empty.discard(unit)
             self._came[unit] = self.clock()
             self.forget()
-        known = self.found.engines.get(unit) if self.found.asked >= self._came.get(unit, float("-inf")) else None
+        known = self.found.engines.get(unit) if self._known(unit) else None
         if unit in self._promised:
             return Engine(unit, starting=True, memory=known.memory if known else None, since=self._noticed)
         return known or Engine(unit)
+
+    def _known(self, unit: str) -> bool:
+        """Whether the last look was at the present start of a unit."""
+        return self.found.asked >= self._came.get(unit, float("-inf"))

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from floor.box import events, files, groups, holds, paths
+from floor.box import events, files, groups, paths
+from floor.box.holds import Hold
 from floor.box.locked import mine
 from floor.box.notify import Notifier
 from floor.errors import FloorError
@@ -17,6 +18,8 @@ from . import history, lift, records, starts
 from .beside import Beside
 from .decide import Action, Decision, Watch, decide, pace, still
 from .fit import needs
+from .holding import Holding
+from .later import Later
 from .observed import Observed
 from .sample import Sample
 from .sampler import Sampler
@@ -25,9 +28,9 @@ from .settings import GIB, Settings, floor_of
 STATE_EVERY = 5.0  # seconds between two reports
 READ_EVERY = 30.0  # seconds between two readings of what others take
 KEEP_EVERY = 600.0  # seconds between two times that the history is written: a reading lost is no loss
-RUNS_AGAIN = 30.0  # seconds after which an engine that began later than its hold does run
 SEEK_EVERY = 1.0  # seconds between two looks for an engine to end, where none is known and one must go
 LATER = 15.0  # seconds until a journal that gave no answer is asked again
+ENDS = 5.0  # seconds at its own end for what is still to be written
 LOG_EVERY = 2.0  # seconds between two looks at the log of an engine that starts
 
 
@@ -45,13 +48,16 @@ class Service:
     watch: Watch = field(default_factory=Watch)
     kept: records.Records = field(default_factory=records.Records)
     stopping: bool = False
-    _calm: lift.Calm = field(default_factory=lambda: lift.Calm({}))
     _due: dict[str, float] = field(default_factory=dict)
     _observed: Observed = field(default_factory=Observed)
     _last: str = ""
 
     def __post_init__(self) -> None:
-        self._journal = Beside(self._read_logs, self.sampler.begin)
+        begin = self.sampler.begin
+        self._journal = Beside(self._read_logs, begin)
+        # Nothing here waits for a disk. What keeps a copy down does not wait for what is only told, either.
+        self._written, self._marked = Later(begin), Later(begin)
+        self._holding = Holding(self.root, self.settings.keep_free, self._marked, self._say)
 
     def run(self, notifier: Notifier, sleep: Callable[[float], None] = time.sleep) -> None:
         """Work until `stop` was called."""
@@ -66,6 +72,8 @@ class Service:
             sleep(pace(sample, self.settings))
         notifier.stopping()
         self._keep()
+        for each in (self._marked, self._written):
+            each.finish(ENDS)
 
     def stop(self) -> None:
         """End `run` soon."""
@@ -98,14 +106,18 @@ class Service:
         if self._time("others", READ_EVERY) and (taken := self.sampler.others(sample)) is not None:
             self.kept.history = history.add(self.kept.history, taken, self.wall())
         if self._time("state", STATE_EVERY):
-            self._lift(sample)
+            self._holding.look(sample, self.wall())
             self._report(sample)
         if self._time("keep", KEEP_EVERY):
             self._keep()
+        for each in (self._marked, self._written):
+            each.go()
+            for wrong in each.wrong():
+                self._once(wrong)
 
     def _take_down(self, decision: Decision, sample: Sample, *, lasting: bool) -> None:
-        """Kill one engine: first the processes, then the mark that keeps it down (a restart comes after 10 s at the
-        soonest), then the words."""
+        """Kill one engine: first the processes, then the mark that keeps it down (a restart comes after 2 s at the
+        soonest), then the words. Nothing is waited for: a second one may have to go."""
         copy = self.settings.copy(decision.unit)
         name = copy.backend if copy is not None else decision.unit
         data = {"unit": decision.unit, "available": sample.available, "total": sample.total, "full": sample.full}
@@ -113,18 +125,14 @@ class Service:
             if self._observed.falls_due(decision.unit, self.clock(), log=lasting):
                 self._say(f"would have taken {name} down: {decision.text}", data)
             return
-        own = self.sampler.groups(decision.unit)
-        launch = starts.launch(own, self.root)
-        for group in own:
-            self.end(group, self.root)
-        self.sampler.forget()
+        for group in self.sampler.groups(decision.unit):
+            self._end(group)
+        launch = self.sampler.launch(decision.unit)
+        self.sampler.forget(decision.unit)
         need = needs(copy, sample.total, self.sampler.found.cards.shared) if copy is not None else None
         held = next((one.memory for one in sample.engines if one.unit == decision.unit), None)
         lasting = lasting or lift.lasting(self.kept.killed(decision.unit, self.wall()), self.wall())
-        try:
-            holds.put(holds.Hold(decision.unit, decision.text, launch, self.wall(), need or held, lasting), self.root)
-        except FloorError as error:
-            self.log(str(error))
+        self._holding.keep_down(Hold(decision.unit, decision.text, launch, self.wall(), need or held, lasting))
         self._say(f"took {name} down: {decision.text}", data)
         self._keep()
 
@@ -156,27 +164,6 @@ class Service:
             if (one := found.engines.get(copy.unit)) and one.starting
         }
 
-    def _lift(self, sample: Sample) -> None:
-        """Let go what has had room for long enough: the watchdog, or a person, starts it."""
-        try:
-            for unit, hold in holds.read(self.root).items():
-                kept = self.wall() - hold.at
-                # Not what still ends: a process that waits for its card outlives SIGKILL by more than that.
-                # Nor what has begun nothing yet, as at a boot while its unit asks whether it may.
-                begun = [one.since for one in sample.engines if one.unit == unit and one.since > 0]
-                again = any(self.clock() - since < kept for since in begun)
-                if again and kept > RUNS_AGAIN:
-                    holds.drop(unit, self.root)  # with another launch, or somebody let it go: nothing is kept down
-                    continue
-                fits = not hold.lasting and lift.room(hold, sample.available, self.settings.keep_free)
-                if self._calm.look(unit, fits=fits, at=self.clock()):
-                    holds.drop(unit, self.root)
-                    self._say(
-                        f"{unit} may start again: there has been room for it for {lift.CALM:.0f} s", {"unit": unit}
-                    )
-        except FloorError as error:
-            self._once(str(error))
-
     def _report(self, sample: Sample) -> None:
         found = history.others(self.kept.history)
         document = {
@@ -193,16 +180,18 @@ class Service:
             "others": None if found is None else asdict(found),
             "starts": {unit: asdict(one) for unit, one in self.kept.starts.items()},
         }
-        try:
-            files.write(paths.GUARD_STATE, json.dumps(document) + "\n", owner=mine(), root=self.root)
-        except FloorError as error:
-            self._once(str(error))
+        text = json.dumps(document) + "\n"
+        self._written.do(lambda: files.write(paths.GUARD_STATE, text, owner=mine(), root=self.root), "report")
 
     def _keep(self) -> None:
+        text = self.kept.text()
+        self._written.do(lambda: records.write(text, self.root), "keep")
+
+    def _end(self, group: str) -> None:
         try:
-            self.kept.write(self.root)
-        except FloorError as error:
-            self._once(str(error))
+            self.end(group, self.root)
+        except Exception as error:  # the next group is ended all the same
+            self._once(f"{group}: cannot be ended: {type(error).__name__}: {error}")
 
     def _time(self, what: str, every: float) -> bool:
         """Whether it is time for something again."""
@@ -213,15 +202,13 @@ class Service:
 
     def _once(self, text: str) -> None:
         if text != self._last:
-            self.log(text)
+            self._written.do(lambda: self.log(text))
         self._last = text
 
     def _say(self, text: str, data: Mapping[str, object]) -> None:
-        self.log(f"floor-guard: {text}")
-        try:
-            events.append("guard", text, data, at=self.wall(), root=self.root)
-        except FloorError as error:
-            self._once(str(error))
+        at = self.wall()
+        self._written.do(lambda: self.log(f"floor-guard: {text}"))
+        self._written.do(lambda: events.append("guard", text, data, at=at, root=self.root))
 
 
 def _summary(sample: Sample) -> str:

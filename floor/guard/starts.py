@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from floor.box import paths, processes, systemctl
+from floor.box import paths, systemctl
 from floor.box.command import Run, run
 from floor.box.units import UnitFacts
 from floor.engines import log
 from floor.engines.signs import sign
 
-from .look import members
+from .look import launch
 from .records import Logged
 from .settings import GIB, Copy
 
-LAUNCH = "FLOOR_LAUNCH"
 LINES = 400  # of the journal: what is looked for comes within the first hundreds of lines of a start
 
 
@@ -29,13 +28,3 @@ def announces(found: Logged, total: int | None, shared: bool | None) -> str:
     """Given what a start has logged, the bytes of the box and whether its GPU shares them, return what is wrong with
     what it announces, empty where nothing is. What a card of its own is asked for is no matter of the box."""
     return sign(found.start, total / GIB, found.utilization) if total is not None and shared else ""
-
-
-def launch(own: Sequence[str], root: Path = paths.ROOT) -> str:
-    """Given the control groups of an engine, return the digest that it was started with, empty where no process tells.
-
-    The unit gives it to all that it starts, docker's client too.
-    """
-    proc = paths.under(root, processes.PROC)
-    told = (processes.environ(pid, [LAUNCH], proc).get(LAUNCH, "") for pid in members(own, root))
-    return next((digest for digest in told if digest), "")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from floor.box import alarms, gpu, groups, holds, pressure, strangers, systemctl, units
+from floor.box import alarms, files, gpu, groups, holds, paths, pressure, strangers, systemctl, units
 from floor.errors import FloorError
 
 PSI = """some avg10=1.50 avg60=0.40 avg300=0.09 total=4321
@@ -100,6 +100,29 @@ def test_holds_are_kept_by_unit(tmp_path: Path) -> None:
     assert holds.against("a.service", "other", tmp_path) is None
     assert (holds.drop("a.service", tmp_path), holds.drop("a.service", tmp_path)) == (True, False)
     assert set(holds.read(tmp_path)) == {"b.service"}
+
+
+def test_a_disk_that_is_full_starts_nothing_that_was_taken_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, full = files.write, {paths.HOLDS}
+
+    def writes(path: Path, *args: Any, **kept: Any) -> None:
+        if path in full:
+            raise FloorError(f"{path}: No space left on device")
+        write(path, *args, **kept)
+
+    monkeypatch.setattr(files, "write", writes)
+    one = holds.Hold("a.service", "why", "abc", 1.0)
+    with pytest.raises(FloorError, match=r"^a\.service is kept down until the next boot alone: .*No space left"):
+        holds.put(one, tmp_path)
+    assert (holds.read(tmp_path), holds.against("a.service", "abc", tmp_path)) == ({"a.service": one}, one)
+    full.add(paths.HOLDS_NEW)
+    with pytest.raises(FloorError, match=r"^b\.service may start again: "):
+        holds.put(holds.Hold("b.service", "why", "abc", 1.0), tmp_path)
+    full.clear()
+    assert holds.drop("a.service", tmp_path)
+    assert holds.read(tmp_path) == {}
 
 
 def test_a_hold_is_put_though_the_file_was_broken(tmp_path: Path) -> None:

@@ -441,6 +441,41 @@ def test_a_docker_that_hangs_takes_nothing_away_of_what_systemd_says(
     assert box.ended == [f"/system.slice/{UNIT}", "/docker/c"]
 
 
+def test_what_is_killed_is_killed_before_anything_of_it_is_read_or_written(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its /proc may wait for memory, and a disk may hang: the launch is that of the last look, and a second kill comes
+    before the first one is written down."""
+    environ = box.root / "proc/71/environ"
+    environ.parent.mkdir(parents=True)
+    environ.write_text("FLOOR_LAUNCH=00ff\0")
+    hung: list[Callable[[], None]] = []
+    box.service._written._begin = box.service._marked._begin = hung.append
+    box.step(20)
+    monkeypatch.setattr("floor.guard.look.launch", lambda *_: pytest.fail("/proc was read"))
+    box.service.sampler._beside._begin = lambda _work: None
+    box.step(2.5)
+    box.start()
+    box.step(20, 20.0, times=2)
+    box.step(2.5)
+    assert box.ended == [f"/system.slice/{UNIT}"] * 2
+    assert (len(hung), holds.read(box.root), box.said) == (2, {}, [])
+    for work in hung:
+        work()
+    assert (holds.read(box.root)[UNIT].launch, holds.read(box.root)[UNIT].lasting) == ("", True)
+    assert [text[:30] for text in box.events()] == ["took flagship@spark-a down: 2."] * 2
+    assert box.report()["at"] == box.at - 0.5
+
+
+def test_the_launch_that_is_kept_down_is_the_one_that_ran(box: Box) -> None:
+    environ = box.root / "proc/71/environ"
+    environ.parent.mkdir(parents=True)
+    environ.write_text("FLOOR_LAUNCH=00ff\0")
+    box.step(20)
+    box.step(2.5)
+    assert holds.read(box.root)[UNIT].launch == "00ff"
+
+
 def test_an_engine_that_is_gone_is_no_engine_before_anybody_looks(box: Box) -> None:
     box.step(40)
     (box.root / "sys/fs/cgroup/system.slice" / UNIT / "cgroup.procs").write_text("")
