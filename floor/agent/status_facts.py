@@ -20,6 +20,7 @@ FRESH = 0.45
 # Seconds for what lies in files: a copy that leaves is told of at once, and waits for nobody longer than it must. And
 # for systemd while a unit comes or goes, or a part has come to its gate since: others wait for just that.
 QUICK = 0.1
+LOOKS = 300.0  # seconds after which a watchdog, which looks every 30, tells nobody any more
 MOVING = ("activating", "deactivating")
 SETTLED = 60.0  # seconds after the last change, when it is no longer asked more often: a gate may wait for hours
 
@@ -108,7 +109,8 @@ class Facts:
             "address": handover.told(self._root),
             "problems": problems,
         }
-        for what, read in {"drains": self._drains, "operation": self._operation, "pool": self._pool}.items():
+        reads = {"drains": self._drains, "operation": self._operation, "pool": self._pool, "told": self._told}
+        for what, read in reads.items():
             try:
                 facts[what] = read()
             except FloorError as error:  # the units are told all the same: other boxes' pools need them
@@ -145,6 +147,20 @@ class Facts:
         """What the pool of this box last said of each backend; `age` is how many seconds ago."""
         state = document(paths.POOL_STATE, self._root)
         return None if state is None else pooled(state, time.time())
+
+    def _told(self) -> list[str]:
+        return told(document(paths.WATCHDOG_STATE, self._root), time.time())
+
+
+def told(state: Mapping[str, Any] | None, at: float) -> list[str]:
+    """Given the state that the watchdog wrote and the unix time, return the keys of what people were told from here and
+    still is the case; nothing of a watchdog that looks no more, or whose state is none."""
+    try:
+        if state is None or not 0 <= at - state["at"] < LOOKS:
+            return []
+        return sorted(key for key, one in state["told"]["open"].items() if one["told"] is not None)
+    except (KeyError, TypeError, AttributeError):
+        return []
 
 
 def pooled(state: Mapping[str, Any], at: float) -> dict[str, Any]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from floor.agent.status_facts import FRESH, QUICK, SETTLED, Facts, Part, pooled
+from floor.agent.status_facts import FRESH, QUICK, SETTLED, Facts, Part, pooled, told
 from floor.box import drains, leaving, parts, paths
 from floor.box.operation import Operation
 from floor.box.units import UnitFacts, parse
@@ -224,3 +226,14 @@ def test_what_a_pool_says_of_each_backend_is_told_with_its_age() -> None:
     }
     with pytest.raises(FloorError, match=r"state\.json: is not a report of floor-pool \(KeyError\('pools'\)\)"):
         pooled({"at": 1.0}, 1.0)
+
+
+def test_what_people_were_told_from_here_is_told_while_its_watchdog_looks(tmp_path: Path) -> None:
+    told_once = {"text": "x", "since": 1.0, "seen": 90.0, "told": 61.0}
+    state = {"at": 100.0, "told": {"open": {"lost m@b": told_once, "nobody m": {**told_once, "told": None}}}}
+    assert [told(state, at) for at in (99.0, 110.0, 399.0, 401.0)] == [[], ["lost m@b"], ["lost m@b"], []]
+    assert (told(None, 1.0), told({"at": 100.0, "told": {}}, 110.0)) == ([], [])
+    place = paths.under(tmp_path, paths.WATCHDOG_STATE)
+    place.parent.mkdir(parents=True)
+    place.write_text(json.dumps({**state, "at": time.time()}))
+    assert asyncio.run(facts(Systemd(), tmp_path).now())["told"] == ["lost m@b"]
