@@ -7,11 +7,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from floor.box import paths
+from tests.integration.pool.stage import until
 
 UNIT = "floor-copy-flagship.service"
 GIB_KB = 1 << 20
@@ -23,14 +22,7 @@ SETTINGS = {
     "copies": [{"backend": "flagship@spark-a", "unit": UNIT, "docker": True, "card": False}],
 }
 HANGS = '#!/bin/sh\necho "$0 $@" >> "$ASKED"\nexec sleep 10\n'
-
-
-def until(what: str, so: Callable[[], bool], seconds: float = 8.0) -> float:
-    began = time.monotonic()
-    while not so():
-        assert time.monotonic() - began < seconds, f"{what}: not within {seconds} s"
-        time.sleep(0.02)
-    return time.monotonic() - began
+SECONDS = 8.0  # for each thing that is waited for: before anybody answers
 
 
 def write(path: Path, text: str) -> None:
@@ -56,11 +48,11 @@ def test_an_engine_goes_in_time_while_docker_hangs(tmp_path: Path) -> None:
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "ASKED": str(asked)}
     argv = [sys.executable, "-I", "-m", "floor.guard", "--root", str(tmp_path)]
     with subprocess.Popen(argv, env=environment, stderr=subprocess.PIPE, text=True) as guard:
-        until("it asks", asked.exists)
-        until("it reports", paths.under(tmp_path, paths.GUARD_STATE).exists)
+        until(asked.exists, SECONDS)
+        until(paths.under(tmp_path, paths.GUARD_STATE).exists, SECONDS)
         available(2.5)
-        took = until("the engine is ended", (group / "cgroup.kill").exists)
-        until("it is kept down", paths.under(tmp_path, paths.HOLDS).exists)
+        took = until((group / "cgroup.kill").exists, SECONDS)
+        until(paths.under(tmp_path, paths.HOLDS).exists, SECONDS)
         guard.send_signal(signal.SIGTERM)
         assert guard.wait(5) == 0  # whoever has no answer yet holds up no end
     print(f"ended {took:.2f} s after memory fell, while nobody answered")

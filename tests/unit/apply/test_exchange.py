@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -35,6 +36,14 @@ print("@floor " + json.dumps({"ok": [request["call"], request["params"], len(res
 
 def agent(script: str) -> LocalTransport:
     return LocalTransport("spark-a", [sys.executable, "-c", script])
+
+
+def wait(so: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Wait until `so()`; fail where it does not become so."""
+    ends = time.monotonic() + seconds
+    while not so():
+        assert time.monotonic() < ends, f"not so within {seconds:g} s"
+        time.sleep(0.01)
 
 
 def answering(answer: Any, before: str = "", after: str = "") -> LocalTransport:
@@ -192,8 +201,7 @@ def test_one_whose_output_has_ended_is_replaced(tmp_path: Path) -> None:
     after = f"    if 'shut' in request['params']: os.close(1); os.mkdir({str(shut)!r}); sys.stdin.read()\n"
     transport = agent(STAYS + after)
     first = transport.call("x", {"shut": True})[0]
-    while not shut.exists():
-        time.sleep(0.01)
+    wait(shut.exists)
     assert transport.call("y")[0] != first
 
 
@@ -245,8 +253,7 @@ for number, line in enumerate(sys.stdin):
     transport.call("observe")
     with ThreadPoolExecutor(1) as pool:
         call = pool.submit(transport.call, "unit.restart")
-        while "hangs" not in notes.read_text():
-            time.sleep(0.01)
+        wait(lambda: "hangs" in notes.read_text())
         exchange.give_up()
         error = call.exception(timeout=30)
     assert str(error) == "spark-a: `unit.restart` was given up; what was begun there may go on"
