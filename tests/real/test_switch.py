@@ -107,7 +107,8 @@ def test_a_killed_worker_is_out_at_once_and_the_group_generates_again_by_itself(
     killed = time.monotonic()
     floor.lab.boxes["boxb"].run(["pkill", "-KILL", "-f", "VLLM::Worker"])
     out = until("out of the pool", lambda: pool(floor.lab) == [], 60)
-    assert chat(floor.lab)[0] == 503
+    # Decided is not yet known to nginx: what arrives before that is answered by the dying head itself.
+    until("answered with 503", lambda: chat(floor.lab)[0] == 503, 2)
     assert group(floor)["state"] in ("degraded", "starting", "down")
     until("in the pool", lambda: pool(floor.lab) == [BACKEND], START, 0.2)
     print(f"worker killed: out after {out:.1f} s, generating again after {time.monotonic() - killed:.0f} s")

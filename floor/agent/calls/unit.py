@@ -87,7 +87,8 @@ def _simply(call: Call, verb: str) -> dict[str, Any]:
 def stop(call: Call) -> dict[str, Any]:
     """{epoch, unit, timeout} → {stopped, left, active}: stopped only when no process and no container is left.
 
-    Whoever asks has drained an engine, or decided not to: its unit then does not wait for that once more.
+    Whoever asks has drained an engine, or decided not to: its unit then does not wait for that once more. However the
+    engine ended, what was asked for is no failure: its unit is left inactive.
     """
     name = _name(call)
     with call.work():
@@ -97,8 +98,9 @@ def stop(call: Call) -> dict[str, Any]:
                 _mark(call, unit)
             systemctl.do(["stop", "--no-block", "--", name], call.run)
         answer = dict(call.until(lambda: gone(call, name)))
-        if answer["stopped"]:
-            _note(call, unit)
+        if answer["stopped"] and _note(call, unit) and answer["active"] == "failed":
+            systemctl.forget(name, call.run)
+            answer["active"] = "inactive"
         return answer
 
 
@@ -110,18 +112,19 @@ def _mark(call: Call, unit: UnitFacts) -> None:
         leaving.put(paths.DRAINED, unit.name, mark, call.root)
 
 
-def _note(call: Call, unit: UnitFacts) -> None:
+def _note(call: Call, unit: UnitFacts) -> bool:
     """Keep how long an engine took to stop, from the first order on: once, by whichever call finds it gone.
 
-    Of one that is found gone long after the order nobody has seen when it went.
+    Of one that is found gone long after the order nobody has seen when it went. Return whether there was an order.
     """
     mark = leaving.read(paths.DRAINED, call.root).get(unit.name)
     if mark is None:
-        return
+        return False
     backend, seconds = starts.backend(unit.name, call.root), call.clock() - mark.monotonic
     if backend and mark.invocation == unit.invocation and seconds < LONGEST_STOP:
         starts.stopped(backend, seconds=seconds, at=call.wall(), root=call.root)
     leaving.drop(paths.DRAINED, unit.name, call.root)
+    return True
 
 
 def gone(call: Call, name: str) -> tuple[bool, dict[str, Any]]:

@@ -106,6 +106,23 @@ def test_a_stop_that_takes_longer_than_one_call_is_asked_for_again(box: Box) -> 
     assert box.call("unit.stop", epoch=EPOCH, unit=NAME)["stopped"] is True
 
 
+def test_one_that_was_stopped_and_had_to_be_killed_has_not_failed(box: Box) -> None:
+    """It was asked for; `systemctl --failed` and monitors would show it until the next start."""
+    box.units[NAME] = running()
+    box.on["stop"] = lambda unit: setattr(unit, "active", "deactivating")
+    assert box.call("unit.stop", epoch=EPOCH, unit=NAME, timeout=1)["stopped"] is False
+    box.units[NAME] = Unit(active="failed", result="signal")
+    answer = box.call("unit.stop", epoch=EPOCH, unit=NAME, timeout=1)
+    assert answer == {"stopped": True, "left": [], "active": "inactive"}
+    assert box.ran[-1] == f"reset-failed -- {NAME}"
+
+
+def test_one_that_had_failed_before_anybody_stopped_it_still_shows_that(box: Box) -> None:
+    box.units[NAME] = Unit(active="failed", result="exit-code")
+    assert box.call("unit.stop", epoch=EPOCH, unit=NAME, timeout=1)["active"] == "failed"
+    assert box.ran == []
+
+
 def test_killing_ends_processes_and_container(box: Box) -> None:
     box.units[NAME] = running()
     box.containers.add("floor-copy-m")
