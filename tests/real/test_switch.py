@@ -85,7 +85,7 @@ def switched(floor: Floor, mode: str) -> float:
         time.sleep(2)
         report = load.stop()
     gap, goal = longest_gap(report), stop_and_start(floor.lab) + 2
-    print(f"switch {mode}: {took:.0f} s, without the model {gap:.1f} s (goal {goal:.1f} s); {report.statuses}")
+    print(f"switch {mode}: {took:.0f} s, without the model {gap:.2f} s (goal {goal:.2f} s); {report.statuses}")
     assert set(report.statuses) == {"200", "503"}
     assert all(1 <= int(one["retry_after"]) <= 60 for one in report.failures), report.failures[:3]
     streams(floor)
