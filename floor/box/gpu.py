@@ -22,17 +22,29 @@ class Cards:
     shared: bool | None = None
 
 
-def binding() -> Any:
-    """Return `pynvml` with the driver's library loaded, None where there is no such thing on this box."""
+def library() -> Any:
+    """Return `pynvml`, None where there is no such thing on this box. The driver is not spoken to yet."""
     try:
-        nvml: Any = import_module("pynvml")
+        return import_module("pynvml")
     except ImportError:
+        return None
+
+
+def begun(nvml: Any) -> Any:
+    """Given what `library` returned, return it with the driver's library loaded, None where no driver answers; one that
+    hangs never returns."""
+    if nvml is None:
         return None
     try:
         nvml.nvmlInit()
     except nvml.NVMLError:
         return None
     return nvml
+
+
+def binding() -> Any:
+    """Return `pynvml` with the driver's library loaded, None where there is no such thing on this box."""
+    return begun(library())
 
 
 def read(nvml: Any) -> Cards:

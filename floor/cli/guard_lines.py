@@ -10,6 +10,7 @@ from floor.plan.outage import duration
 
 GIB = 1 << 30
 RUNS = ("active", "activating", "reloading")
+STALE = 60.0  # seconds; it asks four times a minute
 OLD = 30.0  # seconds; a guard reports every five
 
 
@@ -27,6 +28,7 @@ def status_lines(found: Mapping[str, Any]) -> Iterator[str]:
             yield from _silence(one)
             for engine in state["engines"]:
                 yield f"  {engine['unit']}: {_size(engine['memory'])}{', starting' if engine['starting'] else ''}"
+            yield from _asked(state)
         for unit, hold in one["holds"].items():
             lasts = "until `floor guard release`" if hold["lasting"] else "until there is room for it"
             yield f"  ! {unit} is kept down, {lasts}: {hold['reason']}"
@@ -40,6 +42,15 @@ def _silence(one: Mapping[str, Any]) -> Iterator[str]:
         yield f"  ! floor-guard.service is {runs}: nobody watches the memory of this box; {ago}; run `floor deploy`"
     elif age > OLD:
         yield f"  ! the guard does not report: {ago}; see `systemctl status floor-guard`"
+
+
+def _asked(state: Mapping[str, Any]) -> Iterator[str]:
+    """How old what engines hold is, where that is not of now."""
+    asked = state.get("asked", 0.0)  # the report of an older release does not say
+    if asked is None or asked > STALE:
+        known = "is not known yet" if asked is None else f"is as it was {duration(asked)} ago"
+        who = "systemd, docker or the driver gives no answer"
+        yield f"  ! what engines hold {known}: {who}; see `journalctl -u floor-guard` there"
 
 
 def advice_lines(found: Sequence[BoxAdvice]) -> Iterator[str]:

@@ -30,6 +30,11 @@ class Beside(Generic[T]):
         self._busy = False
         self._answers: list[T | FloorError] = []
 
+    @property
+    def busy(self) -> bool:
+        """Whether an answer is waited for."""
+        return self._busy
+
     def go(self) -> bool:
         """Ask, unless the last time has no answer yet. Return whether it was asked."""
         if self._busy:

@@ -20,6 +20,8 @@ from .settings import Settings
 
 EVERY = 15.0  # seconds between two looks at the engines: docker's client costs forty milliseconds, systemctl ten
 EVERY_STARTING = 2.0
+OLD = 60.0  # seconds without an answer after which it is said
+HANGS = "systemd, docker or the driver has given no answer for a minute: what engines hold is what they held before"
 
 
 @dataclass
@@ -35,11 +37,13 @@ class Sampler:
     clock: Callable[[], float]
     show: units.Run = show_soon
     run: Run = soon
-    nvml: Any = field(default_factory=gpu.binding)
+    library: Any = field(default_factory=gpu.library)
     begin: Begin = in_thread
     found: Found = field(default_factory=Found)
     wrong: str = ""  # what the last look did not find, and why; empty where it found all
+    _nvml: Any = None
     _next: float = float("-inf")
+    _asked: float = float("-inf")
     _begun: float = 0.0
     _promised: frozenset[str] = frozenset()
     _noticed: float = float("-inf")
@@ -99,7 +103,9 @@ class Sampler:
             self.forget()
         if now >= self._next and self._beside.go():
             starting = self._promised or any(one.starting for one in self.found.engines.values())
-            self._next = now + (EVERY_STARTING if starting else EVERY)
+            self._next, self._asked = now + (EVERY_STARTING if starting else EVERY), now
+        elif self._beside.busy and now - self._asked >= OLD:
+            self.wrong = HANGS
         try:
             found = self._beside.take()
         except FloorError as error:
@@ -115,7 +121,9 @@ class Sampler:
                 self._promised = frozenset()
 
     def _look(self) -> Found:
-        return look(self.settings, self.root, self.clock, self.show, self.run, self.nvml, self.found)
+        # Here, not before the first sample: a driver that hangs leaves a guard all the same.
+        self._nvml = self._nvml or gpu.begun(self.library)
+        return look(self.settings, self.root, self.clock, self.show, self.run, self._nvml, self.found)
 
     def _engine(self, unit: str) -> Engine | None:
         """The engine of a unit, if it has processes now. One that was let start since the last look starts."""

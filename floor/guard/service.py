@@ -50,7 +50,7 @@ class Service:
     stopping: bool = False
     _due: dict[str, float] = field(default_factory=dict)
     _observed: Observed = field(default_factory=Observed)
-    _last: str = ""
+    _last: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         begin = self.sampler.begin
@@ -82,8 +82,7 @@ class Service:
     def step(self) -> Sample:
         """One sample, and what follows from it. Return the sample."""
         sample = self.sampler.now()
-        if self.sampler.wrong:
-            self._once(self.sampler.wrong)
+        self._once(self.sampler.wrong, "look")
         before = self.watch
         self.watch, decision = decide(before, sample, self.settings)
         if decision.nobody and self._time("nobody", SEEK_EVERY):
@@ -113,7 +112,7 @@ class Service:
         for each in (self._marked, self._written):
             each.go()
             for wrong in each.wrong():
-                self._once(wrong)
+                self._once(wrong, "disk")
 
     def _take_down(self, decision: Decision, sample: Sample, *, lasting: bool) -> None:
         """Kill one engine: first the processes, then the mark that keeps it down (a restart comes after 2 s at the
@@ -146,7 +145,7 @@ class Service:
             logged = self._journal.take() or {}
         except FloorError as error:
             self._due["log"] = self.clock() + LATER
-            self._once(str(error))
+            self._once(str(error), "log")
             return
         for unit, found in logged.items():
             if found.start.available is not None:
@@ -191,7 +190,7 @@ class Service:
         try:
             self.end(group, self.root)
         except Exception as error:  # the next group is ended all the same
-            self._once(f"{group}: cannot be ended: {type(error).__name__}: {error}")
+            self._once(f"{group}: cannot be ended: {type(error).__name__}: {error}", "end")
 
     def _time(self, what: str, every: float) -> bool:
         """Whether it is time for something again."""
@@ -200,10 +199,11 @@ class Service:
         self._due[what] = self.clock() + every
         return True
 
-    def _once(self, text: str) -> None:
-        if text != self._last:
+    def _once(self, text: str, about: str) -> None:
+        """Log what is wrong with something (empty: nothing), unless that was the last that was said of it."""
+        if text and text != self._last.get(about):
             self._written.do(lambda: self.log(text))
-        self._last = text
+        self._last[about] = text or self._last.get(about, "")
 
     def _say(self, text: str, data: Mapping[str, object]) -> None:
         at = self.wall()

@@ -34,6 +34,7 @@ def report(others: float = 22.0, most: float = 24.0, **more: Any) -> dict[str, A
         "engines": [{"unit": UNIT, "starting": False, "memory": int(94.6 * GIB), "since": 1.0}],
         "others": {"p95": int(others * GIB), "most": int(most * GIB), "readings": 4000, "days": 3},
         "starts": {},
+        "asked": 4.0,
         **more,
     }
 
@@ -99,6 +100,18 @@ def test_the_report_of_a_guard_that_is_silent_is_told_with_its_age(
     do = "run `floor deploy`" if do == "deploy" else f"see `{do}`"
     line = f"  ! {why}{';' if age != 45 else ':'} all of this is as it was {ago} ago; {do}"
     assert floor("guard", "status").lines[2] == line
+
+
+@pytest.mark.parametrize(
+    ("asked", "known"), [(None, "is not known yet"), (240.0, "is as it was 4 min ago"), (59.0, "")]
+)
+def test_what_engines_hold_is_told_with_its_age(
+    floor: Floor, story: Situation, asked: float | None, known: str
+) -> None:
+    story.box("spark-b").guard = report(asked=asked)
+    said = "systemd, docker or the driver gives no answer; see `journalctl -u floor-guard` there"
+    line = [f"  ! what engines hold {known}: {said}"] if known else []
+    assert floor("guard", "status").lines[3:] == line
 
 
 def test_advise_says_what_the_story_came_to(floor: Floor, story: Situation) -> None:

@@ -476,6 +476,27 @@ def test_the_launch_that_is_kept_down_is_the_one_that_ran(box: Box) -> None:
     assert holds.read(box.root)[UNIT].launch == "00ff"
 
 
+def test_a_driver_that_hangs_is_said_once_and_leaves_a_guard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(gpu, "begun", asked.append)
+    monkeypatch.setattr(gpu, "read", lambda _nvml: gpu.Cards({}, True))
+    box = Box(tmp_path)
+    assert asked == []  # not before it watches
+    hung: list[Callable[[], None]] = []
+    box.service.sampler._beside._begin = hung.append
+    box.step(40, 5.0, times=12)
+    assert box.said == []
+    box.step(40, 5.0, times=30)
+    assert box.said == [
+        "systemd, docker or the driver has given no answer for a minute: what engines hold is what they held before"
+    ]
+    assert box.report()["asked"] is None
+    box.step(2.5)
+    assert box.ended == [f"/system.slice/{UNIT}"]
+    hung[0]()
+    assert asked == [None]
+
+
 def test_an_engine_that_is_gone_is_no_engine_before_anybody_looks(box: Box) -> None:
     box.step(40)
     (box.root / "sys/fs/cgroup/system.slice" / UNIT / "cgroup.procs").write_text("")
