@@ -104,13 +104,18 @@ def _lane(aim: Aim, box: str, pool: Between | None) -> list[Step]:
 def _target(seen: Seen, unit: Unit) -> list[Step]:
     """The target is for boots. Only where none has started it yet it is started, which starts nothing: no engine is
     enabled by then. After that it is left alone: it is inactive for as long as an engine loads after a boot, and where
-    somebody stopped it; starting it would start every engine that is down, all at once."""
+    somebody stopped it; starting it would start every engine that is down, all at once. So it is enabled alone where
+    somebody disabled it."""
     if seen.unit(unit.name).enabled == "enabled":
         return []
     # Enabled last, so that a deployment that is killed in between starts it again.
+    enable = Step(seen.box, "unit.enable", {"unit": unit.name}, f"enable {unit.name}")
+    engines = [one for one in seen.units.values() if one.name.startswith(difference.ENGINE_PREFIXES)]
+    if any(one.enabled == "enabled" for one in engines):
+        return [enable]
     return [
         Step(seen.box, "unit.start", {"unit": unit.name}, f"start {unit.name}", "no boot has started it yet"),
-        Step(seen.box, "unit.enable", {"unit": unit.name}, f"enable {unit.name}"),
+        enable,
     ]
 
 

@@ -203,6 +203,15 @@ def test_a_target_that_somebody_disabled_is_enabled_again(deployed: Situation) -
     assert deployed.starts("spark-b") == 1
 
 
+def test_a_target_that_somebody_stopped_and_disabled_is_enabled_alone(deployed: Situation) -> None:
+    """Its start would start, all at once, every engine that somebody stopped."""
+    box = deployed.box("spark-b")
+    box.enabled.discard(TARGET)
+    box.lose(TARGET)
+    assert deployed.deploy()
+    assert target(deployed)[1] == ("inactive", True, 1)
+
+
 def test_a_comment_in_the_file_is_recorded_and_restarts_nothing(deployed: Situation) -> None:
     deployed.text = "# our boxes\n" + deployed.text
     assert deployed.deploy()
