@@ -53,8 +53,16 @@ def deploy(
         if abort:
             outcome = back(site, screen.say, screen.progress, dry_run=dry_run, force=force)
         else:
-            wish = {"dry_run": dry_run, "force": force, "roll_back": roll_back, "take_over": take_over}
-            outcome = run(site, mode, screen.say, screen.progress, **wish)
+            outcome = run(
+                site,
+                mode,
+                screen.say,
+                screen.progress,
+                dry_run=dry_run,
+                force=force,
+                roll_back=roll_back,
+                take_over=take_over,
+            )
     finally:
         screen.clear()
     finish(outcome, dry_run=dry_run, as_json=as_json)

@@ -27,7 +27,8 @@ class Change:
     `problems` returns what would make it fail halfway, a line each. `force` accepts that a model is away for a while;
     for the models in `accepted` that is what was asked for. A `switch` to `mode` accepts boxes in the other one.
     `resumes` says that it goes on with one that was left: then that one has to be ended, whatever is left to do.
-    `also` adds to what was observed.
+    `also` adds to what was observed. `begins` is called once nothing stands against it any more and the boxes are held,
+    before anything there is changed.
     """
 
     verb: str
@@ -43,6 +44,7 @@ class Change:
     also: Callable[[Aim], Aim] = lambda aim: aim
     switch: bool = False
     accepted: frozenset[str] = frozenset()
+    begins: Callable[[], None] = lambda: None
 
     def look(self) -> tuple[Aim, Plan]:
         """Observe, and plan from that."""
@@ -89,6 +91,7 @@ class Change:
             raise FloorError("nothing was changed:\n" + "\n".join(f"  {line}" for line in found))
         with Lease(self.site, aim.seen, self.verb, self.target, digest(self.site.loaded.text)) as lease:
             try:
+                self.begins()
                 last = self._converge(Execution(self.site, lease, self.say, self.progress), aim)
             except KeyboardInterrupt:
                 lease.state = "interrupted"

@@ -46,10 +46,12 @@ def deploy(
     force: bool,
     roll_back: bool,
     take_over: bool = False,
+    begins: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Given the site and the mode asked for, bring the boxes there, or say what that would take.
 
-    With `take_over` what others run in the way is stopped and disabled as part of it.
+    With `take_over` what others run in the way is stopped and disabled as part of it. `begins` is called when nothing
+    stands against it any more, before any box is changed.
     Raise RefusedError for a floor.yaml that a later one has replaced unless `roll_back`, and as `Change.run` does.
     """
     if mode:
@@ -59,6 +61,7 @@ def deploy(
         return Outcome(Plan(), carried=carried)
     meeting = Meeting(site, take_over)
     change = deployment(site, mode, say, progress, force=force, meeting=meeting)
+    change.begins = begins
     aim, plan = change.look()
     refuse_switch(aim)
     plan = meeting.told(aim, plan)
@@ -74,6 +77,8 @@ def carried_out(change: Change, aim: Aim, plan: Plan, carried: tuple[str, ...], 
     """
     say, left = change.say, unfinished(aim.seen)
     if dry_run or not (plan or left):
+        if not dry_run:
+            change.begins()
         return Outcome(plan, bool(carried), not aim.absent, carried)
     for note in (*([_taken_over(left, change)] if left and change.verb == "deploy" else []), *plan.notes):
         say(f"note: {note}")

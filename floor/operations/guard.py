@@ -46,8 +46,9 @@ def apply(
 ) -> tuple[str, Outcome | None]:
     """Given names of boxes (empty: all), write the advised shares into floor.yaml and deploy it, one copy at a time.
 
-    Return the difference of the file (empty: nothing to do), and the outcome. With `dry_run` nothing is written. Raise
-    RefusedError where a box has no room for one of its engines, and as `deploy` does.
+    Return the difference of the file (empty: nothing to do), and the outcome. With `dry_run` nothing is written, and
+    where the deployment is refused the file stays as it is. Raise RefusedError where a box has no room for one of its
+    engines, and as `deploy` does.
     """
     found = advices(site, boxes)
     for one in found:
@@ -60,9 +61,11 @@ def apply(
         return "", None
     say(difference.rstrip("\n"))
     fresh = replace(site, loaded=loaded)
-    if not dry_run:
+
+    def begins() -> None:
         own_file.write(loaded.path, loaded.text)
-    return difference, deploy(fresh, None, say, progress, dry_run=dry_run, force=force, roll_back=False)
+
+    return difference, deploy(fresh, None, say, progress, dry_run=dry_run, force=force, roll_back=False, begins=begins)
 
 
 def edited(loaded: Loaded, found: Sequence[BoxAdvice]) -> Loaded:

@@ -10,6 +10,7 @@ import pytest
 
 from floor.config import parse
 from floor.config.load import Loaded
+from floor.errors import FloorError
 from floor.operations.guard import edited
 from floor.operations.guard_state import advice_for
 from tests.simulated.situation import SPLIT, Situation
@@ -169,6 +170,33 @@ def test_apply_edits_the_file_and_deploys_that_copy_alone(floor: Floor, story: S
     assert len(story.box("spark-b").starts) > started["spark-b"]
     story.text = Path("floor.yaml").read_text()
     assert floor("guard", "apply").lines[-1] == "nothing to do"
+
+
+def test_apply_that_is_refused_leaves_the_file_alone(floor: Floor, story: Situation) -> None:
+    """Another copy is kept down; or the file cannot be written."""
+    floor("deploy")
+    story.edit("0.78", "0.74")
+    story.site()
+    story.edit("0.74", "0.78")
+    story.box("spark-a").lose(UNIT)
+    story.box("spark-a").holds = {UNIT: {**HOLD, "launch": ""}}
+    done = floor("guard", "apply")
+    assert (done.code, "spark-a: flagship@spark-a: the guard keeps it down" in done.err) == (5, True)
+    assert Path("floor.yaml").read_text() == story.text
+    story.box("spark-a").holds = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("floor.operations.guard.own_file.write", lambda path, _text: fails(path))
+        done = floor("guard", "apply")
+    assert (done.code, done.err.strip()) == (1, "error: floor.yaml: cannot be written")
+    assert floor("guard", "apply").code == 0
+    assert "{box: spark-b, utilization: 0.74}" in Path("floor.yaml").read_text()
+    Path("floor.yaml").write_text(story.text)  # the older file again, of what runs as advised
+    assert floor("guard", "apply").code == 0
+    assert "{box: spark-b, utilization: 0.74}" in Path("floor.yaml").read_text()
+
+
+def fails(path: Path) -> None:
+    raise FloorError(f"{path.name}: cannot be written")
 
 
 def test_apply_refuses_where_there_is_no_room(floor: Floor, story: Situation) -> None:
