@@ -38,11 +38,14 @@ class Holding:
         self.later.do(lambda: self._look(sample, unix), "look")
 
     def _put(self, hold: Hold) -> None:
+        self._calm.since.pop(hold.unit, None)
         launch = hold.launch or holds.installed(hold.unit, self.root)
         holds.put(replace(hold, launch=launch), self.root)
 
     def _look(self, sample: Sample, unix: float) -> None:
-        for unit, hold in holds.read(self.root).items():
+        held = holds.read(self.root)
+        self._calm.only(held)
+        for unit, hold in held.items():
             if _again(hold, sample, unix):
                 holds.drop(unit, self.root)
                 continue

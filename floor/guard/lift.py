@@ -5,7 +5,7 @@ The first time it is when there has been room for it for a while; the second tim
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from floor.box.holds import Hold
@@ -36,3 +36,9 @@ class Calm:
             self.since.pop(unit, None)
             return False
         return at - self.since.setdefault(unit, at) >= CALM
+
+    def only(self, held: Collection[str]) -> None:
+        """Given the units that are kept down, forget the others: the room that there was for one is none for its next
+        hold."""
+        for unit in [unit for unit in self.since if unit not in held]:
+            del self.since[unit]

@@ -177,6 +177,22 @@ def test_it_is_let_go_when_there_was_room_for_a_while(box: Box) -> None:
     assert box.events()[-1] == f"{UNIT} may start again: there has been room for it for 300 s"
 
 
+@pytest.mark.parametrize("pause", [0, 1])
+def test_room_that_there_was_before_its_hold_is_none_for_it(box: Box, pause: int) -> None:
+    """Somebody let it go, and it had to go again: with a look between both, or none."""
+    hold = holds.Hold(UNIT, "why", "other", 995.0, needs=50 * GIB)
+    (box.root / "sys/fs/cgroup/system.slice" / UNIT / "cgroup.procs").write_text("")
+    holds.put(hold, box.root)
+    box.step(100, 5.0, times=int(CALM / 5) - 5)
+    holds.drop(UNIT, box.root)
+    box.step(100, 5.0, times=pause)
+    box.service._holding.keep_down(holds.Hold(UNIT, "again", "other", box.at, needs=50 * GIB))
+    box.step(100, 5.0, times=int(CALM / 5) - 1)
+    assert UNIT in holds.read(box.root)
+    box.step(100, 5.0, times=3)
+    assert holds.read(box.root) == {}
+
+
 def test_the_second_time_within_a_day_only_a_person_lets_it_go(box: Box) -> None:
     box.step(20)
     box.step(2.5)
