@@ -78,7 +78,13 @@ class Sampler:
     def launch(self, unit: str) -> str:
         """Given a copy's unit, return the digest that it was started with, empty where its start is younger than the
         last look. /proc is not read for it: a process that is short of memory may hold that up."""
-        return self.found.launches.get(unit, "") if self._known(unit) and unit not in self._promised else ""
+        return self.found.launches.get(unit, "") if self._is_known(unit) else ""
+
+    def is_of(self, unit: str, invocation: str) -> bool:
+        """Given a copy's unit and systemd's id of a start, return whether that is its present one, for all that is
+        known."""
+        facts = self.found.facts.get(unit)
+        return facts is not None and facts.invocation == invocation and self._is_known(unit)
 
     def others(self, sample: Sample) -> int | None:
         """Given a sample, return the bytes that others than engines take; None where an engine does not tell its own.
@@ -135,11 +141,15 @@ class Sampler:
             self._empty.discard(unit)
             self._came[unit] = self.clock()
             self.forget()
-        known = self.found.engines.get(unit) if self._known(unit) else None
+        known = self.found.engines.get(unit) if self._looked(unit) else None
         if unit in self._promised:
             return Engine(unit, starting=True, memory=known.memory if known else None, since=self._noticed)
         return known or Engine(unit)
 
-    def _known(self, unit: str) -> bool:
-        """Whether the last look was at the present start of a unit."""
+    def _looked(self, unit: str) -> bool:
+        """Whether the last look was made since a unit has processes, without a break."""
         return self.found.asked >= self._came.get(unit, float("-inf"))
+
+    def _is_known(self, unit: str) -> bool:
+        """Whether the last look was at the present start of a unit."""
+        return self._looked(unit) and unit not in self._promised

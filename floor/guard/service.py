@@ -147,20 +147,22 @@ class Service:
             self._due["log"] = self.clock() + LATER
             self._once(str(error), "log")
             return
-        for unit, found in logged.items():
+        for unit, (invocation, found) in logged.items():
+            if not self.sampler.is_of(unit, invocation):
+                continue  # another start by now, which has logged nothing of this
             if found.start.available is not None:
                 self.kept.starts[unit] = found
             why = starts.announces(found, sample.total, self.sampler.found.cards.shared)
             if why and unit in starting:
                 self._take_down(Decision(Action.KILL, unit, why), sample, lasting=True)
 
-    def _read_logs(self) -> dict[str, records.Logged]:
-        """What the engines that start have logged so far, by unit."""
-        found = self.sampler.found
+    def _read_logs(self) -> dict[str, tuple[str, records.Logged]]:
+        """What the engines that start have logged so far, by unit, each with systemd's id of that start."""
+        found, run = self.sampler.found, self.sampler.run
         return {
-            copy.unit: starts.logged(copy, found.facts[copy.unit], found.groups[copy.unit], self.root, self.sampler.run)
+            copy.unit: (facts.invocation, starts.logged(copy, facts, found.launches[copy.unit], run))
             for copy in self.settings.copies
-            if (one := found.engines.get(copy.unit)) and one.starting
+            if (one := found.engines.get(copy.unit)) and one.starting and (facts := found.facts[copy.unit])
         }
 
     def _report(self, sample: Sample) -> None:

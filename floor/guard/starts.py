@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
-from floor.box import paths, systemctl
+from floor.box import systemctl
 from floor.box.command import Run, run
 from floor.box.units import UnitFacts
 from floor.engines import log
 from floor.engines.signs import sign
 
-from .look import launch
 from .records import Logged
 from .settings import GIB, Copy
 
 LINES = 400  # of the journal: what is looked for comes within the first hundreds of lines of a start
 
 
-def logged(copy: Copy, unit: UnitFacts, own: Sequence[str], root: Path = paths.ROOT, run: Run = run) -> Logged:
-    """Given a copy, its unit and its control groups, return what its present start has logged so far."""
+def logged(copy: Copy, unit: UnitFacts, launch: str, run: Run = run) -> Logged:
+    """Given a copy, its unit and the digest that it was started with, return what that start has logged so far."""
     lines = systemctl.last_lines(copy.unit, LINES, unit.invocation, run)
-    return Logged(launch(own, root), copy.utilization, log.parse(lines))
+    return Logged(launch, copy.utilization, log.parse(lines))
 
 
 def announces(found: Logged, total: int | None, shared: bool | None) -> str:

@@ -27,7 +27,7 @@ ActiveState={active}
 SubState={sub}
 MainPID=0
 ExecMainStartTimestampMonotonic={started}
-InvocationID=run-1
+InvocationID={invocation}
 ControlGroup=/system.slice/{unit}
 """
 CONTAINER = {
@@ -53,6 +53,7 @@ class Box:
     mode: str = "protect"
     active: str = "active"
     sub: str = "running"
+    invocation: str = "run-1"
     available: float = 40.0
     held: float = 70.0
     shared: bool | None = True
@@ -102,7 +103,9 @@ class Box:
         return [event["text"] for event in events.read(50, self.root)]
 
     def _show(self, _argv: Sequence[str], _timeout: float) -> str:
-        return SHOWN.format(unit=UNIT, active=self.active, sub=self.sub, started=int(self.started * 1e6))
+        return SHOWN.format(
+            unit=UNIT, active=self.active, sub=self.sub, started=int(self.started * 1e6), invocation=self.invocation
+        )
 
     def _program(self, argv: Sequence[str], **_kept: Any) -> Result:
         if argv[0] == self.hangs:
@@ -366,6 +369,30 @@ def test_a_start_that_announces_too_much_is_ended_before_it_takes_it(box: Box) -
     assert box.ended == [f"/system.slice/{UNIT}"]
     assert holds.read(box.root)[UNIT].lasting
     assert "its log estimates -3.1 GiB for CUDA graphs" in box.events()[0]
+
+
+@pytest.mark.parametrize("how", ["let start", "looked at", "seen to end"])
+def test_what_an_earlier_start_announced_ends_no_later_one(box: Box, how: str) -> None:
+    """The journal may answer late."""
+    box.active, late = "activating", list[Callable[[], None]]()
+    box.log = ["Estimated CUDA graph memory: -3.10 GiB total", "Available KV cache memory: 90.60 GiB"]
+    box.service._journal._begin = late.append
+    box.step(60)
+    late[0]()
+    box.at += 0.1
+    look = box.service.sampler._beside
+    if how == "looked at":
+        box.invocation = "run-2"
+        box.service.sampler.forget()
+        box.service.sampler.now()
+    else:
+        look._begin = lambda _work: None
+        if how == "let start":
+            promises.put(UNIT, box.root, box.at)
+        else:
+            box.service.sampler.forget(UNIT)
+    box.step(60, 0.1)
+    assert (box.ended, box.report()["starts"]) == ([], {})
 
 
 def test_what_a_start_logged_is_kept_for_advice(box: Box) -> None:
