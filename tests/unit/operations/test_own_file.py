@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 import stat
 from pathlib import Path
 
@@ -101,9 +103,41 @@ def test_what_is_somebody_elses_does_not_become_ours(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(os, "fstat", another)
     monkeypatch.setattr(os, "fchown", denied)
-    with pytest.raises(FloorError, match="cannot be written: it is somebody else's, and would become yours; choose"):
+    user, group = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(os.getegid()).gr_name
+    words = (
+        f"floor.yaml: belongs to {user}:{group}, and would become yours, 12345:{group}, when it is replaced; do this"
+    )
+    with pytest.raises(FloorError, match=f"{words} as its owner, or give it to yourself first"):
         own_file.write(place, "new")
     assert (place.read_text(), names(tmp_path)) == ("old", ["floor.yaml"])
+
+
+def test_a_mount_of_its_own_is_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "floor.yaml"
+    place.write_text("old")
+
+    def busy(*_given: object) -> None:
+        raise OSError(16, "Device or resource busy")
+
+    monkeypatch.setattr(os, "rename", busy)
+    monkeypatch.setattr(os, "replace", busy)
+    with pytest.raises(FloorError, match=r"floor\.yaml: is a mount of its own, .*; mount the folder that it lies in"):
+        own_file.write(place, "new")
+    assert (place.read_text(), names(tmp_path)) == ("old", ["floor.yaml"])
+
+
+def test_what_is_written_and_not_yet_sure_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a file system that knows no fsync of a folder."""
+    fsync = os.fsync
+
+    def files_alone(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(22, "Invalid argument")
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", files_alone)
+    own_file.write(tmp_path / "floor.yaml", "new")
+    assert ((tmp_path / "floor.yaml").read_text(), names(tmp_path)) == ("new", ["floor.yaml"])
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
