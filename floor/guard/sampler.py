@@ -44,6 +44,7 @@ class Sampler:
     _nvml: Any = None
     _next: float = float("-inf")
     _asked: float = float("-inf")
+    _anew: bool = False  # somebody wants to know since the last look began
     _begun: float = 0.0
     _promised: frozenset[str] = frozenset()
     _noticed: float = float("-inf")
@@ -63,7 +64,7 @@ class Sampler:
     def forget(self, ended: str = "") -> None:
         """Look at the engines anew with the next sample: the unit `ended`, or none is known and one must go. What was
         known of that unit is not believed of what runs there from now on."""
-        self._next = float("-inf")
+        self._next, self._anew = float("-inf"), True
         if ended:
             self._came[ended] = self.clock()
 
@@ -109,13 +110,14 @@ class Sampler:
             self.forget()
         if now >= self._next and self._beside.go():
             starting = self._promised or any(one.starting for one in self.found.engines.values())
-            self._next, self._asked = now + (EVERY_STARTING if starting else EVERY), now
+            self._next, self._asked, self._anew = now + (EVERY_STARTING if starting else EVERY), now, False
         elif self._beside.busy and now - self._asked >= OLD:
             self.wrong = HANGS
         try:
             found = self._beside.take()
         except FloorError as error:
-            self._next = self.clock() + EVERY  # who does not answer leaves what was known, and is not asked at once
+            # Who does not answer leaves what was known, and is not asked at once, unless much has changed meanwhile.
+            self._next = self._next if self._anew else self.clock() + EVERY
             self.wrong = str(error)
             return
         if found is not None:

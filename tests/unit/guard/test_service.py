@@ -277,6 +277,22 @@ def test_a_systemd_that_hangs_is_not_asked_again_at_once(box: Box) -> None:
     assert [second - first for first, second in pairwise(asked)] == [15.0]
 
 
+def test_an_old_question_that_fails_keeps_nobody_from_a_new_one(box: Box) -> None:
+    """A copy is let start while systemd hangs, and its answer comes a moment before its thread is over."""
+    box.step(60)
+    asked: list[Callable[[], None]] = []
+    beside = box.service.sampler._beside
+    beside._begin = asked.append
+    box.step(60, 15.0)
+    promises.put(UNIT, box.root, box.at)
+    beside._answers.append(FloorError("systemctl show: no answer in 10 s"))
+    box.step(60)
+    assert len(asked) == 1
+    beside._busy = False
+    box.step(60)
+    assert len(asked) == 2
+
+
 def test_a_box_that_is_a_container_has_what_its_group_leaves(box: Box) -> None:
     """O28: the machine around it has plenty, and tells so in /proc."""
     group = box.root / "sys/fs/cgroup"
