@@ -30,7 +30,7 @@ READ_EVERY = 30.0  # seconds between two readings of what others take
 KEEP_EVERY = 600.0  # seconds between two times that the history is written: a reading lost is no loss
 SEEK_EVERY = 1.0  # seconds between two looks for an engine to end, where none is known and one must go
 LATER = 15.0  # seconds until a journal that gave no answer is asked again
-ENDS = 5.0  # seconds at its own end for what is still to be written
+ENDS = 3.0  # seconds at its own end for what is still to be written
 LOG_EVERY = 2.0  # seconds between two looks at the log of an engine that starts
 
 
