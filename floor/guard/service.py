@@ -20,7 +20,7 @@ from .decide import Action, Decision, Watch, decide, pace, still
 from .fit import needs
 from .holding import Holding
 from .later import Later
-from .observed import Observed
+from .observed import AGAIN, Observed
 from .sample import Sample
 from .sampler import Sampler
 from .settings import GIB, Settings, floor_of
@@ -50,7 +50,7 @@ class Service:
     stopping: bool = False
     _due: dict[str, float] = field(default_factory=dict)
     _observed: Observed = field(default_factory=Observed)
-    _last: dict[str, str] = field(default_factory=dict)
+    _last: dict[str, tuple[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         begin = self.sampler.begin
@@ -202,10 +202,11 @@ class Service:
         return True
 
     def _once(self, text: str, about: str) -> None:
-        """Log what is wrong with something (empty: nothing), unless that was the last that was said of it."""
-        if text and text != self._last.get(about):
+        """Log what is wrong with something (empty: nothing), unless just that was said of it within the hour."""
+        last, at = self._last.get(about, ("", 0.0))
+        if text and (text != last or self.clock() - at >= AGAIN):
+            self._last[about] = (text, self.clock())
             self._written.do(lambda: self.log(text))
-        self._last[about] = text or self._last.get(about, "")
 
     def _say(self, text: str, data: Mapping[str, object]) -> None:
         at = self.wall()

@@ -556,6 +556,23 @@ def test_a_driver_that_hangs_is_said_once_and_leaves_a_guard(tmp_path: Path, mon
     assert asked == [None]
 
 
+def test_what_is_wrong_again_after_an_hour_is_said_again(box: Box) -> None:
+    show = box.service.sampler.show
+
+    def hangs(_argv: Sequence[str], _timeout: float) -> str:
+        raise FloorError("systemctl show: no answer in 10 s")
+
+    for seconds in (20.0, 3600.0):
+        box.service.sampler.show = hangs
+        box.step(60, 20.0, times=3)
+        box.service.sampler.show = show
+        box.step(60, seconds, times=2)
+    assert box.said == ["systemctl show: no answer in 10 s"]
+    box.service.sampler.show = hangs
+    box.step(60, 20.0, times=3)
+    assert box.said == ["systemctl show: no answer in 10 s"] * 2
+
+
 def test_an_engine_that_is_gone_is_no_engine_before_anybody_looks(box: Box) -> None:
     box.step(40)
     (box.root / "sys/fs/cgroup/system.slice" / UNIT / "cgroup.procs").write_text("")
