@@ -74,6 +74,14 @@ def until(what: str, so: Callable[[], bool], seconds: float, every: float = 0.05
     return time.monotonic() - began
 
 
+def stays(what: str, so: Callable[[], bool], seconds: float, every: float = 0.1) -> None:
+    """Look for so many seconds whether `so()` is the case all the time; fail with `what` when it once is not."""
+    began = time.monotonic()
+    while (waited := time.monotonic() - began) < seconds:
+        assert so(), f"{what}: no more after {waited:.1f} s"
+        time.sleep(every)
+
+
 def left(box: Box) -> int:
     """How often the copy of a box has left its pools by itself before it was stopped, in this boot."""
     said = box.run(["journalctl", "-b", "-u", UNIT, "-o", "cat", "--no-pager"]).stdout

@@ -11,42 +11,21 @@ from tests.lab.boxes import Lab
 from tests.lab.commands import CommandFailed
 from tests.lab.deployment import chat
 from tests.lab.machine import LabError
-from tests.lab.sites import CONTROL, MODEL, NATIVE, PORT, tests
+from tests.lab.sites import CONTROL, MODEL, site
 
 UNIT = f"floor-group-{MODEL}.service"
 LOAD = 4.0  # seconds that the ranks load once they have met
 GROUP = f"{MODEL}@boxa+boxb"
 
 
-def split_site(lab: Lab) -> str:
-    """floor.yaml: a copy on each box, or both together by way of the fabric; a rank keeps a lock that stands for its
-    box's card."""
-    boxes = "\n".join(
-        f"  {box.name}: {{host: {box.address}, fabric: {{interface: fab0, address: {box.wire.fabric}}}}}"
-        for box in lab.boxes.values()
-    )
-    names = ", ".join(lab.boxes)
-    return f"""\
-boxes:
-{boxes}
-models:
-  {MODEL}:
-    source: /srv/tiny
-    context: 8192
-    max_requests: 4
-    utilization: 0.1
-    request_time: 60
-    start_time: 60
-    runtime: {NATIVE}
-    args:
-      sim-load-time: {LOAD}
-      sim-control-port: {CONTROL}
-      sim-device-lock: /tmp/card
-    replicas: [{names}]
-    split: {{boxes: [{names}], tensor_parallel: 2}}
-proxy: {{boxes: [{names}], listen: {PORT}, allow: [{tests(lab)}]}}
-health: {{stall: 20}}
-"""
+CARD = ", sim-device-lock: /tmp/card"
+
+
+def split_site(lab: Lab, args: str = CARD) -> str:
+    """floor.yaml: a copy on each box, or both together by way of the fabric; by default a rank keeps a lock that stands
+    for its box's card."""
+    split = f"    split: {{boxes: [{', '.join(lab.boxes)}], tensor_parallel: 2}}"
+    return site(lab, load_time=LOAD, speed=1, args=args, extra=split, fabric=True)
 
 
 def told(box: Box) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.lab.box import Box
 from tests.lab.boxes import Lab
 
 SIMULATED = "[/opt/floor/current/bin/python, -I, -m, floor.sim]"
@@ -18,11 +19,24 @@ MODEL = "flagship"
 
 
 def site(
-    lab: Lab, runtime: str = NATIVE, *, load_time: float = 2, speed: float = 4, requests: int = 4, extra: str = ""
+    lab: Lab,
+    runtime: str = NATIVE,
+    *,
+    load_time: float = 2,
+    speed: float = 4,
+    requests: int = 4,
+    args: str = "",
+    extra: str = "",
+    fabric: bool = False,
 ) -> str:
-    """A model with a copy on each box of the lab, `requests` at once in each; `extra` are more lines of it."""
+    """A model with a copy on each box of the lab, `requests` at once in each.
+
+    `args` are more flags of its engines, `extra` more lines of it; with `fabric` the boxes have theirs.
+    """
     names = list(lab.boxes)
-    boxes = "\n".join(f"  {box.name}: {{host: {box.address}}}" for box in lab.boxes.values())
+    boxes = "\n".join(
+        f"  {box.name}: {{host: {box.address}{_fabric(box) if fabric else ''}}}" for box in lab.boxes.values()
+    )
     return f"""\
 boxes:
 {boxes}
@@ -35,12 +49,16 @@ models:
     request_time: 60
     start_time: 120
     runtime: {runtime}
-    args: {{sim-load-time: {load_time}, sim-speed-factor: {speed}, sim-control-port: {CONTROL}}}
+    args: {{sim-load-time: {load_time}, sim-speed-factor: {speed}, sim-control-port: {CONTROL}{args}}}
     replicas: [{", ".join(names)}]
 {extra}
 proxy: {{boxes: [{", ".join(names)}], listen: {PORT}, allow: [{tests(lab)}]}}
 health: {{stall: 20}}
 """
+
+
+def _fabric(box: Box) -> str:
+    return f", fabric: {{interface: fab0, address: {box.wire.fabric}}}"
 
 
 def tests(lab: Lab) -> str:

@@ -10,13 +10,14 @@ import pytest
 from tests.lab import faults
 from tests.lab.box import Box
 from tests.lab.boxes import Lab
-from tests.lab.deployment import deployed, in_both, status, until
+from tests.lab.deployment import deployed, in_both, pool, status, stays, until
 from tests.lab.floor import Floor
 from tests.lab.shared import UNIT, Watched, holders, one, served, shared
 from tests.lab.sites import PORT, site
 from tests.load.running import Running
 
 POWER, NGINX, HEALED = 3.0, 4.0, 2.0  # seconds; a test fails beyond twice as long
+TAKES = 2.5  # seconds; longer than a box that may have the address takes to take it
 STAYS = "/run/systemd/system/floor-proxy.service.d/stays.conf"
 DROP_VRRP = """\
 table inet lab_vrrp {
@@ -73,24 +74,16 @@ def test_a_proxy_box_that_loses_its_power(floor: Floor) -> None:
     lab, box = floor.lab, floor.lab.boxes[one(floor.lab)]
     other = next(name for name in lab.boxes if name != box.name)
     with load(floor) as running, Watched(lab) as watched:
-        time.sleep(2)
         cut = time.monotonic()
         box.power_cut()
         took = served(lab, cut, 2 * POWER)
-        time.sleep(1)
         box.boot()
-        until(
-            "it could take the address",
-            lambda: box.run(["systemctl", "is-active", UNIT], check=False).returncode == 0,
-            30,
-        )
-        time.sleep(2.5)  # longer than it would take
-        after = one(lab)
+        until("it could take the address", lambda: _up(box), 30)
+        stays("a box that comes back takes nothing away", lambda: one(lab) == other, TAKES)
         report = running.stop()
     late = [failure for failure in report.failures if failure["start"] > cut + 2 * POWER]
     print(f"served {took:.2f} s after the power cut (goal {POWER:g}), both {watched.both:.2f} s: {report}")
     assert watched.both == 0
-    assert after == other, "a box that comes back takes nothing away"
     assert late == []
     assert report.statuses.keys() <= {"200", "503", "error"}
 
@@ -116,8 +109,9 @@ def test_nginx_does_not_answer_where_the_address_is(floor: Floor, how: str) -> N
             box.run(["systemctl", "start", "floor-proxy.service"])
         else:
             faults.thaw(box, nginx)
-        time.sleep(3.5)  # two answers, and longer than it would take
-        assert one(lab) != box.name, "an nginx that comes back takes nothing away"
+        answers = "curl -s -o /dev/null -m 1 http://127.0.0.1:$0/floor/health"
+        until("nginx answers there", lambda: box.run(["sh", "-c", answers, str(PORT)], check=False).returncode == 0, 20)
+        stays("an nginx that comes back takes nothing away", lambda: one(lab) != box.name, 1 + TAKES)
     print(
         f"nginx {how}: served after {took:.2f} s (goal {NGINX:g}), moved {away:.2f} s later, both {watched.both:.2f} s"
     )
@@ -128,8 +122,8 @@ def test_an_empty_pool_moves_nothing(floor: Floor) -> None:
     lab, holder = floor.lab, one(floor.lab)
     for box in lab.boxes.values():
         box.run(["systemctl", "stop", "floor-copy-flagship.service"])
-    time.sleep(4)
-    assert holders(lab) == [holder]
+    until("the pools are empty", lambda: not any(pool(lab, name) for name in lab.boxes), 30)
+    stays("an empty pool moves nothing", lambda: holders(lab) == [holder], 1 + TAKES)
     for box in lab.boxes.values():
         box.run(["systemctl", "start", "--no-block", "floor-copy-flagship.service"])
 
@@ -156,11 +150,12 @@ def test_a_cable_that_is_pulled(floor: Floor) -> None:
         pulled = time.monotonic()
         box.partition()
         took = served(lab, pulled, 2 * POWER)
-        time.sleep(2)
+        other = next(name for name in lab.boxes if name != box.name)
+        until("the other box has it", lambda: other in holders(lab), 10)
         box.heal()
         healed = time.monotonic()
-        time.sleep(2.5)
-        assert one(lab) != box.name
+        until("one holds it", lambda: bool(one(lab)), 2 * HEALED)
+        stays("it stays on the other box", lambda: one(lab) == other, TAKES)
     told = watched.last - healed if watched.last > healed else 0.0
     print(f"served {took:.2f} s after the cable was pulled, both until {told:.2f} s after that (goal {HEALED:g})")
     assert told <= 2 * HEALED
@@ -171,13 +166,13 @@ def test_a_planned_handover_loses_nothing(floor: Floor, how: str) -> None:
     """The service of the address is stopped, or nginx restarted where it is: streams go on, and so do new requests."""
     lab, box = floor.lab, floor.lab.boxes[one(floor.lab)]
     with load(floor, "--stream", "yes") as running, Watched(lab) as watched:
-        time.sleep(2)
         began = time.monotonic()
         box.run(
             ["systemctl", *(["stop", UNIT] if how == "address" else ["restart", "floor-proxy.service"])], timeout=90
         )
         took = time.monotonic() - began
-        time.sleep(2)
+        until("on the other box", lambda: one(lab) not in ("", box.name), 5)
+        stays("it stays there, under load", lambda: one(lab) not in ("", box.name), TAKES)
         report = running.stop()
     box.run(["systemctl", "start", UNIT])
     spanning = report.spanning(began)
@@ -195,7 +190,6 @@ def test_floor_reboots_the_box_that_holds_it(floor: Floor) -> None:
     """Who uses the shared address notices nothing."""
     lab, box = floor.lab, floor.lab.boxes[one(floor.lab)]
     with load(floor) as running:
-        time.sleep(1)
         command = floor.start("reboot", box.name)
         box.boot_again()
         said, _ = command.communicate(timeout=240)

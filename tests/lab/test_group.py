@@ -12,7 +12,7 @@ import pytest
 
 from tests.lab.box import Box
 from tests.lab.boxes import Lab
-from tests.lab.deployment import deployed, pool
+from tests.lab.deployment import deployed, pool, stays
 from tests.lab.faults import kill
 from tests.lab.floor import Floor
 from tests.lab.groups import GROUP, LOAD, UNIT, Generations, generates, split_site, state, told
@@ -132,8 +132,7 @@ def test_the_fabric_is_cut(floor: Floor, generations: Generations) -> None:
 
     took = generations.until("both parts end and wait", both_wait, 30)
     print(f"without the fabric, both parts are back at their gates after {took:.1f} s")
-    time.sleep(2)
-    assert both_wait()
+    stays("both parts wait", both_wait, 2)
     assert "running" not in said(floor)
     assert [state(box) for box in lab.boxes.values()] == [None, None]
     lab.boxes["boxb"].heal_fabric()
@@ -147,7 +146,6 @@ def test_a_part_is_restarted_by_hand_under_load(floor: Floor, generations: Gener
     before = generation(box)
     options = ("--clients", "4", "--tokens", "50", "--stream", "yes")
     with Running(proxy(lab, "boxa"), MODEL, *options, enter=lab.client.enter()) as running:
-        time.sleep(1)
         began = time.monotonic()
         box.run(["systemctl", "restart", "--no-block", UNIT])
         healed(generations, f"the part of {name} is restarted", before)
@@ -166,8 +164,9 @@ def test_a_part_waits_for_longer_than_a_start_may_take(floor: Floor, generations
         box.put(f"/run/systemd/system/{UNIT}.d/short.conf", "[Service]\nTimeoutStartSec=5\n")
         box.run(["systemctl", "daemon-reload"])
     lab.boxes["boxb"].run(["systemctl", "stop", UNIT])
-    time.sleep(9)
-    assert parts(lab) == ["activating", "inactive"]
+    waits = ["activating", "inactive"]
+    generations.until("the head is at its gate alone", lambda: parts(lab) == waits, 30)
+    stays("it waits for longer than a start may take", lambda: parts(lab) == waits, 7)
     show = ["systemctl", "show", "-p", "NRestarts", "--value", UNIT]
     assert int(lab.boxes["boxa"].run(show).stdout) <= 1
     for box in lab.boxes.values():

@@ -32,7 +32,7 @@ SLACK = 2.0  # seconds that a switch should take beside what the engines take
 
 def site(lab: Lab) -> str:
     """The site of a split model, and beside it one that is not split."""
-    text = split_site(lab).replace("      sim-device-lock: /tmp/card\n", "")
+    text = split_site(lab, args="")
     second = f"""\
   {SECOND}:
     source: /srv/tiny

@@ -1,9 +1,10 @@
 """Steady load on one address by clients that never retry: `python tests/load/generate.py URL MODEL --clients 24 …`.
 
 Each client sends one chat after the other, streamed or not in turn, and counts a request as good only if it got 200 and
-all of its answer. Ends after --requests or --seconds, or on SIGTERM, letting open requests finish. Prints one JSON
-object: {"sent", "good", "statuses": {status: n}, "failures": [...], "requests": [[start, end], ...]}; times are of the
-machine's monotonic clock, so that a test on the same machine can compare them with its own.
+all of its answer. Ends after --requests or --seconds, or on SIGTERM, letting open requests finish. Prints a line once
+every client has sent its first request (or the load is over before that), and at the end one JSON object: {"sent",
+"good", "statuses": {status: n}, "failures": [...], "requests": [[start, end], ...]}; times are of the machine's
+monotonic clock, so that a test on the same machine can compare them with its own.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from typing import Any
 
 import httpx
 
+UNDER_WAY = "under way"
+
 
 class Load:
     """The clients and what they saw."""
@@ -26,7 +29,7 @@ class Load:
         self.options = options
         self.begun = time.monotonic()
         self.sent = 0
-        self.over = False
+        self.over = self.told = False
         self.statuses: collections.Counter[str] = collections.Counter()
         self.failures: list[dict[str, Any]] = []
         self.requests: list[tuple[float, float]] = []
@@ -40,6 +43,8 @@ class Load:
         """One client: a request, its whole answer, the next request."""
         while self.more():
             self.sent += 1
+            if self.sent >= self.options.clients:
+                self.under_way()
             streamed = self.options.stream == "yes" or (self.options.stream == "both" and self.sent % 2 == 0)
             start = time.monotonic()
             status, problem, retry_after = await self.ask(client, number, streamed=streamed)
@@ -50,6 +55,12 @@ class Load:
                 failure = {"status": status, "problem": problem, "start": start, "end": end}
                 self.failures.append({**failure, "retry_after": retry_after})
                 await asyncio.sleep(0.05)  # a client that is turned away at once must not become a flood
+
+    def under_way(self) -> None:
+        """Say once that all clients are at it."""
+        if not self.told:
+            print(UNDER_WAY, flush=True)
+        self.told = True
 
     async def ask(self, client: httpx.AsyncClient, number: int, *, streamed: bool) -> tuple[str, str, str | None]:
         """Send one request. Return its status, what was wrong with it (empty where nothing was) and its Retry-After."""
@@ -104,6 +115,7 @@ def main() -> None:
     parser.add_argument("--timeout", type=float, default=120)
     load = Load(parser.parse_args())
     asyncio.run(load.run())
+    load.under_way()
     print(json.dumps(load.report()))
 
 

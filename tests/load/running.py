@@ -11,6 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.load.generate import UNDER_WAY
+
 SCRIPT = Path(__file__).with_name("generate.py")
 
 
@@ -23,7 +25,10 @@ class Running:
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(self._argv, stdout=subprocess.PIPE, text=True)
-        time.sleep(1.5)  # its clients are under way: an interpreter and httpx are loaded within a second
+        assert self._process.stdout is not None
+        said = self._process.stdout.readline()
+        assert said == f"{UNDER_WAY}\n", f"the load did not begin: {said!r}"
+        time.sleep(0.3)  # what was sent first is with an engine
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
