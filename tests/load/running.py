@@ -21,13 +21,17 @@ class Running:
 
     def __init__(self, url: str, model: str, *options: str, enter: Sequence[str] = ()) -> None:
         self._argv = [*enter, sys.executable, str(SCRIPT), url, model, *options]
-        self._process: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        self._process = subprocess.Popen(self._argv, stdout=subprocess.PIPE, text=True)
+        # No buffer: the load may be over before this is read, and what follows the first line is for `report`.
+        self._process = subprocess.Popen(self._argv, stdout=subprocess.PIPE, bufsize=0)
         assert self._process.stdout is not None
-        said = self._process.stdout.readline()
-        assert said == f"{UNDER_WAY}\n", f"the load did not begin: {said!r}"
+        said = self._process.stdout.readline().decode()
+        if said != f"{UNDER_WAY}\n":
+            self._process.kill()
+            self._process.communicate()
+            raise AssertionError(f"the load did not begin: {said!r}")
         time.sleep(0.3)  # what was sent first is with an engine
         return self
 
