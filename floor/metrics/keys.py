@@ -1,0 +1,30 @@
+"""The engine key, and the one that follows while it is being replaced."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from floor.box import paths
+from floor.errors import FloorError
+
+
+def keys(path: Path | None, root: Path) -> tuple[str, ...]:
+    """Given where the key lies, return those to try in turn; none where there is none. Raise FloorError if the file
+    cannot be read, or is no key."""
+    if path is None:
+        return ()
+    place = paths.under(root, path)
+    following = place.with_suffix(".next")
+    return (_key(place), *([_key(following)] if following.exists() else []))
+
+
+def _key(place: Path) -> str:
+    try:
+        key = place.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise FloorError(f"{place}: the key cannot be read ({error}); `floor deploy` makes it") from error
+    if not key or not key.isascii() or not key.isprintable():
+        raise FloorError(
+            f"{place}: a key is one line of ASCII characters; remove the file, `floor deploy` makes it anew"
+        )
+    return key
