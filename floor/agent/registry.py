@@ -25,6 +25,7 @@ CALLS = {
     "launch": ("check", "trial"),
     "logs": ("",),
     "memory": ("wait",),
+    "metrics": ("read",),
     "mode": ("put",),
     "nginx": ("test",),
     "observe": ("",),

@@ -13,6 +13,7 @@ PIPED = 400  # columns where nobody looks at a terminal: a line a row, for grep
 SERVICES = {
     "floor-proxy.service": "proxy",
     "floor-pool.service": "pool",
+    "floor-metrics.service": "metrics",
     "floor-agent.service": "agent",
     "floor-firewall.service": "firewall",
     "floor-guard.service": "guard",
@@ -35,7 +36,7 @@ def status_table(found: dict[str, Any], console: Console | None = None) -> None:
         console.print(Text(f"! {warning}", "yellow"), soft_wrap=True)
 
 
-def _table(*columns: str) -> Table:
+def make_table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for column in columns:
         # names are what people copy from here: only the reasons are broken over lines
@@ -44,7 +45,7 @@ def _table(*columns: str) -> Table:
 
 
 def _boxes(boxes: dict[str, Any]) -> Table:
-    table = _table("box", "mode", "memory left", "services", "release")
+    table = make_table("box", "mode", "memory left", "services", "release")
     for name, box in boxes.items():
         if "error" in box:
             table.add_row(name, Text("does not answer", "red"), "", "", "")
@@ -75,7 +76,7 @@ def _memory(memory: dict[str, Any] | None) -> str:
 
 
 def _backends(backends: list[dict[str, Any]]) -> Table:
-    table = _table("backend", "pool", "unit", "requests", "why")
+    table = make_table("backend", "pool", "unit", "requests", "why")
     for entry in backends:
         unit = _group(entry.get("group")) or entry["unit"] or ("" if entry["managed"] else "not managed")
         table.add_row(Text(entry["backend"]), _pool(entry["member"]), unit, _requests(entry), Text(_why(entry)))

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from floor.config import hosts
 from floor.config.boxes import Box, Fabric
+from floor.config.metrics import Metrics
 from floor.config.models import Copy, Fetch, Model, Runtime, Split
 from floor.config.proxy import Health, Proxy, Tls
 from floor.config.values import Name, Part
@@ -84,6 +85,8 @@ class Config(Part):
     """What starts a copy again that hangs or stays down."""
     notify: Notify = Field(default_factory=Notify)
     """Who is told of what needs a person: nobody, unless there is a command or a webhook."""
+    metrics: Metrics = Field(default_factory=Metrics)
+    """A page for Prometheus on each box."""
 
     def copies(self, model: str) -> list[ResolvedCopy]:
         """Given a model's name, return its copies in the file's order. Raise KeyError for a name that is not there."""

@@ -30,7 +30,7 @@ def schema() -> dict[str, Any]:
     name_only = {key: box[key] for key in ("type", "pattern", "maxLength")}
     made["$defs"]["Model"]["properties"]["replicas"]["items"] = {"anyOf": [name_only, {"$ref": "#/$defs/Copy"}]}
     # a section whose options are all comments is null to an editor
-    for key in ("health", "guard", "watchdog", "notify"):
+    for key in ("health", "guard", "watchdog", "notify", "metrics"):
         section = made["properties"][key]
         section["anyOf"] = [{"$ref": section.pop("$ref")}, {"type": "null"}]
     made["$defs"]["Runtime"]["allOf"] = [_of_kind("docker", "native", "image"), _of_kind("native", "docker", "command")]

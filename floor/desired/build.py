@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from floor.box import paths
 from floor.config.model import Config, ResolvedCopy
-from floor.desired import copies, firewall, groups, keepalived, leave, nginx, pool, services, watch
+from floor.desired import copies, firewall, groups, keepalived, leave, metrics, nginx, pool, services, watch
 from floor.desired.front import Front, fronts
 from floor.desired.state import MODES, BoxFacts, BoxState, File, Unit
 from floor.errors import UsageError
@@ -85,6 +85,9 @@ def _box(
         proxy_unit, proxy_files = services.proxy(ours, nginx.shutdown_time(models), keepalived.UNIT if shared else "")
         parts += [services.pool(pool_settings, release), (proxy_unit, [*files, *proxy_files])]
         parts += [shared] if shared else []
+    if parts and config.metrics.listen is not None:
+        known = pool_settings if name in config.proxy.boxes else None
+        parts.append(metrics.service(config.metrics, config.metrics.listen, name, listen, known, release))
     if parts:
         units = [unit.name for unit, _ in parts]
         guard, guard_files = firewall.unit()

@@ -1,7 +1,7 @@
 """Who may reach the engines and the status port of a box: a table of nftables, and the unit that loads it.
 
-Engines are for the proxies (and `proxy.allow`), the status port is for the boxes, the ports of a split model's ranks
-are for its boxes on the fabric. Everything else on a box is nobody's business here.
+Engines are for the proxies (and `proxy.allow`), the status port is for the boxes, metrics for them and `metrics.allow`,
+the ports of a split model's ranks are for its boxes on the fabric. Everything else on a box is nobody's business here.
 """
 
 from __future__ import annotations
@@ -74,14 +74,16 @@ def rules(config: Config, box: str, boxes: Mapping[str, BoxFacts], extra: Extra 
     proxies = _senders(config, {*config.proxy.boxes, *extra.proxies, *_workers(config, box)}, box, boxes)
     engines = (one for model in config.models for one in (*config.copies(model), *config.parts(model)))
     ports = {one.port for one in engines if one.box == box} | extra.ports
-    managed = [name for name, found in config.boxes.items() if found.managed]
+    others = _senders(config, [name for name, found in config.boxes.items() if found.managed], box, boxes)
     text = template(
         "nftables/firewall.nft.j2",
         box=box,
         engine_ports=sorted(ports),
         status_port=config.boxes[box].status_port,
         engines=[*_admitted(proxies), *_admitted(frozenset(config.proxy.allow))],
-        boxes=_admitted(_senders(config, managed, box, boxes) | _fabrics(config, box)),
+        boxes=_admitted(others | _fabrics(config, box)),
+        metrics_port=config.metrics.listen,
+        readers=() if config.metrics.listen is None else _admitted(others | frozenset(config.metrics.allow)),
         splits=_splits(config, box, boxes),
         deny=config.proxy.direct == "deny" and not extra.open,
     )

@@ -61,6 +61,7 @@ class Kind(StrEnum):
     GROUPS = "groups"
     PROXY = "proxy"
     POOL = "pool"
+    METRICS = "metrics"
     STATUS = "status"
     TARGET = "target"
     FIREWALL = "firewall"

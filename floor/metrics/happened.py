@@ -25,6 +25,12 @@ class Happened:
         self._pool: Counter[Labels] = Counter()
         self._guard: Counter[Labels] = Counter()
 
+    def skip(self) -> None:
+        """Pass over what is there already: it happened before anybody counted."""
+        self.look()
+        for counts in (self._all, self._pool, self._guard):
+            counts.clear()
+
     def look(self) -> None:
         """Count what is new in the file. Without it, or where it cannot be read, nothing is."""
         try:

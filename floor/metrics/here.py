@@ -41,6 +41,7 @@ class Here:
         self._gpus, self._journal = gpus, journal
         self._cards: list[Family] = []
         self._happened = Happened(paths.under(root, paths.EVENTS))
+        self._happened.skip()
         words = {word: one.name for one in settings.backends for word in one.servers}
         self._traffic = Traffic(words) if settings.proxy else None
 

@@ -22,6 +22,7 @@ KEYS: dict[Kind, tuple[str, ...]] = {
     Kind.GROUPS: (str(paths.STATUS_KEY), str(paths.STATUS_NEXT)),
     Kind.PROXY: tuple(map(str, (paths.ENGINE_KEY_CONF, paths.ENGINE_NEXT_CONF, paths.CLIENTS_CONF))),
     Kind.POOL: tuple(map(str, (paths.ENGINE_KEY, paths.ENGINE_NEXT, paths.STATUS_KEY, paths.STATUS_NEXT))),
+    Kind.METRICS: tuple(map(str, (paths.ENGINE_KEY, paths.ENGINE_NEXT))),
     Kind.STATUS: tuple(map(str, (paths.STATUS_KEY, paths.STATUS_NEXT))),
 }
 

@@ -26,6 +26,7 @@ ORDER = (
     Kind.POOL,
     Kind.PROXY,
     Kind.ADDRESS,
+    Kind.METRICS,
     Kind.TIMER,
 )
 RELOADED = (Kind.PROXY, Kind.ADDRESS)  # the others are restarted when their settings change

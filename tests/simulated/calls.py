@@ -46,6 +46,9 @@ class Calls:
     def observe(self, params: dict[str, Any]) -> Any:
         return observe(self._box, params)
 
+    def metrics_read(self, params: dict[str, Any]) -> Any:
+        return {"seconds": params["seconds"], "models": {}, "copies": []}
+
     def operation_take(self, params: dict[str, Any]) -> Any:
         self._box.record = lease.take(self._box.record, params, self._box.moment())
         return self._box.record

@@ -68,6 +68,8 @@ def _ports(config: Config, box: str) -> Iterator[_Port]:
             for name, model in config.models.items()
         }.values()
     yield _Port(("boxes", box, "status_port"), config.boxes[box].status_port, "the status page")
+    if config.metrics.listen is not None:
+        yield _Port(("metrics", "listen"), config.metrics.listen, "the metrics page")
     for placed in parts.copies(config):
         if placed.copy.box == box:
             yield _Port(placed.where("port"), placed.resolved.port, f"the engine of {placed.name}", placed.modes)

@@ -88,6 +88,7 @@ def test_every_default_is_told(path: KeyPath) -> None:
         "options",
         "replicas",
         "health",
+        "metrics",
         "args",
         "env",
         "parts",

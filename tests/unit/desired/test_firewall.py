@@ -149,3 +149,20 @@ def test_the_unit_outlives_whoever_empties_the_rule_set_and_restarts_no_engine()
     ):
         assert f"\n{line}\n" in file.text
     assert "Requires" not in file.text
+
+
+METRICS = ("proxy: {boxes: [a, b]}", "proxy: {boxes: [a, b]}\nmetrics: {listen: 8097, allow: [198.51.100.7]}")
+
+
+def test_metrics_are_for_the_boxes_and_those_that_are_named() -> None:
+    text = rules("c", METRICS)
+    assert "tcp dport 8097 jump metrics" in text
+    assert chain(text, "metrics") == [
+        "ip saddr { 192.0.2.1, 192.0.2.3, 198.51.100.7 } accept",
+        "ip6 saddr { fd00::2 } accept",
+        "counter drop",
+    ]
+
+
+def test_without_metrics_nothing_is_opened_for_them() -> None:
+    assert "metrics" not in rules("c")

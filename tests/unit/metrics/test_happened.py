@@ -52,6 +52,15 @@ def test_what_services_did(tmp_path: Path) -> None:
     }
 
 
+def test_what_was_there_before_does_not_count(tmp_path: Path) -> None:
+    happened = watched(tmp_path)
+    events.append("pool", "m@a is out", OUT, at=1.0, root=tmp_path)
+    happened.skip()
+    assert counts(happened) == {}
+    events.append("pool", "m@a is out", OUT, at=2.0, root=tmp_path)
+    assert counts(happened)["events_total pool"] == 1
+
+
 def test_nothing_is_counted_twice_when_the_older_half_goes(tmp_path: Path) -> None:
     happened = watched(tmp_path)
     for at in range(40):

@@ -16,7 +16,7 @@ from floor.box import secrets
 from floor.box.command import Result
 from floor.box.locked import mine
 from floor.errors import FloorError, UsageError
-from floor.operations import checks, drain, guard, key, logs, removal, watchdog
+from floor.operations import checks, drain, guard, key, logs, metrics, removal, watchdog
 from floor.operations.status import status
 from tests.simulated.situation import SPLIT, THREE_BOXES, Situation
 
@@ -86,6 +86,7 @@ def sent(situation: Situation) -> dict[tuple[str, tuple[str, ...]], dict[str, An
     guard.release(site, "flagship@spark-a", print)
     watchdog.look(site, once=False, dry_run=False)
     watchdog.look(site, once=True, dry_run=True)
+    metrics.metrics(site, 1.0)
     removal.remove(
         site, "spark-c", print, print, bool, yes=True, purge=False, force=False, take_off=lambda *_a, **_k: True
     )

@@ -1,0 +1,18 @@
+"""`metrics`: where the figures of all copies can be read."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from floor.config.values import Duration, Network, Part, Port
+
+
+class Metrics(Part):
+    """A page for Prometheus on each box: its own figures, on proxy boxes those of all copies."""
+
+    listen: Port | None = None
+    """Port of the page, on each box that floor manages. Default: none, where there is no page."""
+    allow: list[Network] = Field(default_factory=list)
+    """Addresses and networks that may read it, beside the boxes themselves. Default: none."""
+    interval: Duration = 5.0
+    """Time between two looks at a copy."""
