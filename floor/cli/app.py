@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import typer
 
-from floor.cli import boxes, change, export, fetch, guard, keys, look, metrics, pools, project, simulate, watchdog
+from floor.cli import (
+    bench,
+    boxes,
+    change,
+    export,
+    fetch,
+    guard,
+    keys,
+    look,
+    metrics,
+    pools,
+    project,
+    simulate,
+    watchdog,
+)
 from floor.cli.panels import Panels
 
 app = typer.Typer(
@@ -50,6 +64,7 @@ app.add_typer(guard.app, name="guard", rich_help_panel=CHANGE)
 app.command("status", rich_help_panel=LOOK)(look.status)
 app.command("health", rich_help_panel=LOOK)(look.health)
 app.command("metrics", rich_help_panel=LOOK)(metrics.metrics)
+app.command("bench", rich_help_panel=LOOK)(bench.bench)
 app.command("verify", rich_help_panel=LOOK)(look.verify)
 app.command("logs", rich_help_panel=LOOK)(look.logs)
 app.command("events", rich_help_panel=LOOK)(look.events)

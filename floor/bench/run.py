@@ -1,0 +1,92 @@
+"""A run of levels that is kept in a file: what was measured is not measured again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from floor.errors import FloorError, UsageError
+
+from .knee import SICK
+from .level import Level, from_json, to_json
+
+VERSION = 1
+FALLEN = 0.7  # two levels in a row below this part of the best one end the run: it does not come back
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is measured (`setting`: everything that makes two runs comparable) and what was measured so far."""
+
+    setting: dict[str, Any]
+    levels: tuple[Level, ...] = field(default_factory=tuple)
+
+
+def stop(levels: Sequence[Level]) -> str:
+    """Given the levels so far, return why no more are worth it; empty while they are."""
+    if not levels:
+        return ""
+    if levels[-1].failing > SICK:
+        return f"{levels[-1].failing:.0%} of the requests failed with {levels[-1].at:g} at once: {levels[-1].error}"
+    best = max(level.rate for level in levels)
+    if len(levels) > 2 and all(level.rate < FALLEN * best for level in levels[-2:]):
+        return f"it gives {levels[-1].rate / best:.0%} of its best with {levels[-1].at:g} at once"
+    return ""
+
+
+def load(place: Path) -> Run:
+    """Given a file that `save` wrote, return its run. Raise UsageError if it is none."""
+    try:
+        document = json.loads(place.read_text())
+        if document["version"] != VERSION:
+            raise UsageError(f"{place}: is of another version of floor; name another file")
+        return Run(dict(document["setting"]), tuple(from_json(entry) for entry in document["levels"]))
+    except OSError as error:
+        raise UsageError(f"{place}: cannot be read ({error.strerror})") from error
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise UsageError(f"{place}: is no run of `floor bench`; name another file") from error
+
+
+def save(place: Path, run: Run) -> None:
+    """Write a run in one step: who interrupts it has what was measured before. Raise FloorError if that cannot be."""
+    text = json.dumps(
+        {"version": VERSION, "setting": run.setting, "levels": [to_json(one) for one in run.levels]}, indent=1
+    )
+    new = place.with_name(f".{place.name}.new")
+    try:
+        new.write_text(text + "\n")
+        new.replace(place)
+    except OSError as error:
+        raise FloorError(f"{place}: cannot be written ({error.strerror}); name another file with --out") from error
+
+
+def former(place: Path, setting: dict[str, Any]) -> Run:
+    """The run in a file to go on with, an empty one where there is none. Raise UsageError if it is another run's."""
+    if not place.exists():
+        return Run(setting)
+    found = load(place)
+    different = sorted(key for key in {*setting, *found.setting} if setting.get(key) != found.setting.get(key))
+    if different:
+        raise UsageError(f"{place}: holds a run with other {', '.join(different)}; name another file with --out")
+    return found
+
+
+async def sweep(
+    run: Run,
+    wanted: Sequence[float],
+    measure: Callable[[float], Awaitable[Level]],
+    done: Callable[[Run], None],
+) -> tuple[Run, str]:
+    """Measure the levels that are wanted and missing, fewest at once first; `done` is told after each. Return the run
+    and why it stopped early, empty where it did not."""
+    for at in sorted(wanted):
+        if why := stop(run.levels):
+            return run, why
+        if any(level.at == at for level in run.levels):
+            continue
+        run = Run(run.setting, tuple(sorted((*run.levels, await measure(at)), key=lambda level: level.at)))
+        done(run)
+    return run, stop(run.levels)

@@ -1,0 +1,129 @@
+"""`floor bench`: load with rising numbers of requests at once, on a pool or on any address."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import math
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import httpx
+
+from floor.bench import knee, load, run
+from floor.bench.ask import ask
+from floor.bench.level import Level, Record
+from floor.bench.traffic import Request, built_in, numbered, read
+from floor.config import edit
+from floor.config.hosts import netloc
+from floor.config.model import Config
+from floor.errors import FloorError, UsageError
+
+SEED = 20  # of the repetitions that tell how sure an advice is: the same run gives the same answer
+SILENT = 300.0  # seconds without a byte after which a request has failed
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is measured: where, with which requests, at which levels, for how many seconds each."""
+
+    url: str
+    model: str
+    key: str | None
+    requests: tuple[Request, ...]
+    traffic: str
+    levels: tuple[float, ...]
+    seconds: float
+    open_loop: bool = False
+
+    @property
+    def setting(self) -> dict[str, object]:
+        """All that makes two runs comparable; the key is no part of it."""
+        how = "open" if self.open_loop else "closed"
+        return {"url": self.url, "model": self.model, "traffic": self.traffic, "seconds": self.seconds, "loop": how}
+
+
+def target(config: Config, model: str | None) -> tuple[str, str]:
+    """Given the config and what the person named, return model and address of its pool: the first proxy box's port.
+    Raise UsageError where there is no such model, or more than one to choose from."""
+    known = list(config.models)
+    if model is None and len(known) > 1:
+        raise UsageError(f"there are {len(known)} models; name one of {', '.join(known)}")
+    name = model or known[0]
+    if name not in config.models:
+        raise UsageError(f"{name}: there is no such model; there are {', '.join(known)}")
+    box = config.boxes[config.proxy.boxes[0]]
+    scheme = "https" if config.proxy.tls else "http"
+    return name, f"{scheme}://{netloc(box.host, config.listen(name))}"
+
+
+def traffic(mix: str, file: Path | None) -> tuple[tuple[Request, ...], str]:
+    """The requests to send, and the word for them. Raise UsageError for a mix or a file that is none."""
+    if file is None:
+        return built_in(mix), mix
+    try:
+        return read(file.read_text(), str(file)), str(file)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: cannot be read ({error})") from error
+
+
+def measure(plan: Plan, place: Path, say: Callable[[str], None]) -> tuple[run.Run, str]:
+    """Carry out a plan, go on with what `place` holds of it, and say each level as it is done.
+
+    Return the run and why it stopped early. Raise UsageError where another run lies in `place`, FloorError where no
+    request got an answer.
+    """
+    before = run.former(place, dict(plan.setting))
+
+    async def all_levels() -> tuple[run.Run, str]:
+        headers = {"Authorization": f"Bearer {plan.key}"} if plan.key else {}
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+        numbers = itertools.count(int(time.time()) % 1_000_000 * 1000)  # no prompt is one of an earlier run
+        async with httpx.AsyncClient(headers=headers, limits=limits, trust_env=False) as client:
+
+            async def send(number: int) -> Record:
+                request = numbered(plan.requests, number)
+                return await ask(client, plan.url, plan.model, request, clock=time.monotonic, within=SILENT)
+
+            async def one(at: float) -> Level:
+                if plan.open_loop:
+                    waits = random.expovariate
+                    return await load.open_(send, at, plan.seconds, time.monotonic, waits, numbers)
+                return await load.closed(send, int(at), plan.seconds, time.monotonic, numbers)
+
+            return await run.sweep(before, plan.levels, one, partial(_done, place, say))
+
+    found, why = asyncio.run(all_levels())
+    if found.levels and not any(level.rate for level in found.levels):
+        raise FloorError(f"{plan.url}: no request got an answer: {found.levels[0].error or 'none ended in time'}")
+    return found, why
+
+
+def _done(place: Path, say: Callable[[str], None], found: run.Run) -> None:
+    run.save(place, found)
+    say(f"{len(found.levels)} levels measured, kept in {place}")
+
+
+def advise(levels: Sequence[Level], first_token: float | None) -> knee.Advice:
+    """What to choose. The same levels give the same answer."""
+    return knee.advise(levels, random.Random(SEED).randrange, first_token)  # noqa: S311 -- noise, no secret
+
+
+def cap(config: Config, model: str, at: float) -> int:
+    """Given what is advised for a whole pool, return the max_requests of each of its copies."""
+    return max(1, math.ceil(at / max(1, len(config.copies(model)))))
+
+
+def write(path: Path, model: str, most: int) -> str:
+    """Put `most` into floor.yaml as the model's max_requests, and return the difference.
+
+    Raise ConfigError if it cannot be changed alone.
+    """
+    before = path.read_text()
+    after = edit.set_value(before, ("models", model, "max_requests"), most, str(path))
+    path.write_text(after)
+    return edit.diff(before, after, str(path))

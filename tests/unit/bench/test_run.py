@@ -1,0 +1,164 @@
+"""A run that is kept, gone on with, and ended when it makes no sense."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from floor.bench import run
+from floor.bench.draw import bars, svg
+from floor.bench.knee import Advice, Shape
+from floor.bench.level import Level
+from floor.cli.bench_table import compared, measured, said
+from floor.config import parse
+from floor.errors import UsageError
+from floor.operations import bench
+
+EACH = {"p50": 0.01, "p90": 0.02}
+SETTING = {"url": "http://h:1", "model": "m", "seconds": 60.0}
+
+
+def level(at: float, rate: float, errors: int = 0) -> Level:
+    return Level(
+        at, (rate,) * 4, 30.0, {"p50": 0.1, "p90": 0.2}, {"p50": 0.01, "p90": 0.02}, 100, errors, "503" * bool(errors)
+    )
+
+
+def swept(
+    rates: dict[float, float], before: run.Run | None = None, errors: float | None = None
+) -> tuple[list[float], str]:
+    """Which levels were measured, and why it stopped."""
+    asked: list[float] = []
+
+    async def measure(at: float) -> Level:
+        asked.append(at)
+        return level(at, rates[at], 50 if at == errors else 0)
+
+    found, why = asyncio.run(run.sweep(before or run.Run(dict(SETTING)), list(rates), measure, lambda _: None))
+    assert [one.at for one in found.levels] == sorted(one.at for one in found.levels)
+    return asked, why
+
+
+def test_all_levels_fewest_first() -> None:
+    assert swept({8: 100.0, 1: 30.0, 4: 80.0}) == ([1, 4, 8], "")
+
+
+def test_it_stops_when_requests_fail() -> None:
+    asked, why = swept({1: 30.0, 4: 80.0, 8: 90.0}, errors=4)
+    assert (asked, why) == ([1, 4], "50% of the requests failed with 4 at once: 503")
+
+
+def test_it_stops_when_it_has_fallen_far() -> None:
+    asked, why = swept({1: 30.0, 4: 100.0, 8: 60.0, 16: 50.0, 32: 40.0})
+    assert (asked, why) == ([1, 4, 8, 16], "it gives 50% of its best with 16 at once")
+
+
+def test_it_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
+    place = tmp_path / "b.json"
+    run.save(place, run.Run(dict(SETTING), (level(1, 30.0), level(4, 80.0))))
+    assert swept({1: 0.0, 4: 0.0, 8: 90.0}, run.former(place, dict(SETTING)))[0] == [8]
+
+
+def test_a_run_with_another_setting_is_not_mixed_in(tmp_path: Path) -> None:
+    place = tmp_path / "b.json"
+    assert run.former(place, dict(SETTING)).levels == ()
+    run.save(place, run.Run(dict(SETTING), (level(1, 30.0),)))
+    with pytest.raises(UsageError, match=r"holds a run with other seconds, url; name another file with --out"):
+        run.former(place, {**SETTING, "url": "http://h:2", "seconds": 5.0})
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"version": 9}', '{"version": 1, "setting": {}, "levels": [{}]}'])
+def test_a_file_that_is_no_run(tmp_path: Path, text: str) -> None:
+    place = tmp_path / "b.json"
+    with pytest.raises(UsageError, match="cannot be read"):
+        run.load(place)
+    place.write_text(text)
+    with pytest.raises(UsageError, match=r"is of another version of floor|is no run of `floor bench`"):
+        run.load(place)
+
+
+LEVELS = (level(1, 30.0), level(8, 120.0, 3))
+ADVICE = Advice(8, Shape.KNEE, 0.97, "120 tok/s with 8 at once")
+
+
+def test_the_table() -> None:
+    out = io.StringIO()
+    measured(run.Run(dict(SETTING), LEVELS), ADVICE, "it gives 50%", Console(file=out, width=400))
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    assert lines[2].split() == [
+        "8",
+        "120.0",
+        "0%",
+        "30.0",
+        "0.10",
+        "/",
+        "0.20",
+        "s",
+        "10.00",
+        "/",
+        "20.00",
+        "ms",
+        "3",
+        "of",
+        "100",
+    ]
+    assert lines[-2:] == ["stopped: it gives 50%", "8 at once (knee, 97% sure): 120 tok/s with 8 at once"]
+
+
+def test_no_advice() -> None:
+    assert said(Advice(None, Shape.FLAT, 1.0, "x")) == "no advice (no knee, 100% sure): x"
+    assert said(Advice(None, None, 0.0, "x")) == "no advice (nothing usable, 0% sure): x"
+
+
+def test_two_runs_side_by_side() -> None:
+    out = io.StringIO()
+    other = run.Run({**SETTING, "url": "http://h:2"}, (level(8, 60.0), level(16, 50.0)))
+    compared("a", run.Run(dict(SETTING), LEVELS), "b", other, Console(file=out, width=400))
+    lines = [line.split() for line in out.getvalue().splitlines()]
+    assert lines[1][:4] == ["1", "30.0", "-", "-"]
+    assert lines[2][:4] == ["8", "120.0", "60.0", "-50%"]
+    assert lines[3][:4] == ["16", "-", "50.0", "-"]
+    assert " ".join(lines[4]) == "the two differ in url: http://h:1 and http://h:2"
+
+
+def test_pictures() -> None:
+    assert bars(LEVELS, 8)[1].endswith("120.0 tok/s  <- advised")
+    assert bars((), None) == []
+    for levels in (LEVELS, ()):
+        ET.fromstring(svg('m & "<x>"', levels, 8))  # noqa: S314 -- our own text
+
+
+CONFIG = parse("""
+boxes:
+  a: {host: 192.0.2.1}
+  b: {host: "fd00::2"}
+models:
+  m: {source: /m, utilization: 0.1, runtime: {kind: native, command: /x}, replicas: [a, b]}
+  other: {source: /n, utilization: 0.1, port: 8001, listen: 8081, runtime: {kind: native, command: /x}, replicas: [a]}
+proxy: {boxes: [b]}
+""")
+
+
+def test_where_a_pool_is_asked() -> None:
+    assert bench.target(CONFIG, "other") == ("other", "http://[fd00::2]:8081")
+    with pytest.raises(UsageError, match="there are 2 models; name one of m, other"):
+        bench.target(CONFIG, None)
+    with pytest.raises(UsageError, match="x: there is no such model; there are m, other"):
+        bench.target(CONFIG, "x")
+
+
+def test_the_cap_of_a_copy_is_its_part_of_the_pool() -> None:
+    assert [bench.cap(CONFIG, "m", at) for at in (1, 16, 17)] == [1, 8, 9]
+    assert bench.cap(CONFIG, "other", 16) == 16
+
+
+def test_the_advice_is_written_into_the_file(tmp_path: Path) -> None:
+    place = tmp_path / "floor.yaml"
+    place.write_text("models:\n  m:\n    max_requests: 12  # found by hand\n")
+    assert "+    max_requests: 8  # found by hand" in bench.write(place, "m", 8)
+    assert place.read_text() == "models:\n  m:\n    max_requests: 8  # found by hand\n"
