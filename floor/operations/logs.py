@@ -22,6 +22,7 @@ SERVICES = {
     "watchdog": "floor-watchdog.service",
 }
 SHARED = {"address": "floor-address.service"}
+METRICS = {"metrics": "floor-metrics.service"}
 GROUPS = {"group": f"{groups.SERVICE}.service"}
 HEARD = 0.5  # seconds after which Ctrl-C is heard at the latest
 
@@ -38,6 +39,7 @@ def wanted_units(site: Site, names: Sequence[str]) -> dict[str, list[str]]:
             if part.box in units:
                 units[part.box].append(({part.backend, part.box, model}, groups.unit_name(model)))
     services = SERVICES | (SHARED if config.proxy.address else {}) | (GROUPS if config.splits else {})
+    services |= METRICS if config.metrics.listen is not None else {}
     for box in units:
         units[box] += [({name, box}, unit) for name, unit in services.items()]
     known = {word for found in units.values() for words, _ in found for word in words}
