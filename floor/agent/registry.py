@@ -23,6 +23,7 @@ CALLS = {
     "group": ("leave",),
     "guard": ("state", "release"),
     "launch": ("check", "trial"),
+    "live": ("follow",),
     "logs": ("",),
     "memory": ("wait",),
     "metrics": ("read",),

@@ -1,6 +1,7 @@
 """`python -I -m floor.agent.status`: the read-only status port of a box, what other boxes may know of it.
 
-One question, `GET /status` with the boxes' status key: units, drains and the operation's lease. Nothing can be changed.
+`GET /status` with the boxes' status key: units, drains and the operation's lease; `GET /box` tells more, for people.
+Nothing can be changed.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from floor.agent.status_facts import Facts, Part
 from floor.agent.status_http import Port
+from floor.agent.status_view import View
 from floor.box import paths
 from floor.box.document import Document
 from floor.box.notify import Notifier
@@ -74,7 +76,8 @@ async def serve(settings: Settings, root: Path, notifier: Notifier) -> None:
     # Ready before it listens: a box's start must not wait for its network.
     notifier.ready(f"waiting for {settings.listen[0]}")
     units = dict.fromkeys([*settings.units, *(one.unit for one in settings.groups)])
-    port = Port(settings.keys, Facts(tuple(units), root, time.monotonic, groups=settings.groups))
+    facts = Facts(tuple(units), root, time.monotonic, groups=settings.groups)
+    port = Port(settings.keys, facts, {"/box": View(facts, root)})
     servers = [asyncio.create_task(_listen(address, settings.port, port, notifier)) for address in settings.listen]
     while not stop.is_set() and not any(server.done() for server in servers):
         notifier.alive()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from typing import Any, Protocol
 
 from floor.errors import FloorError
@@ -26,12 +26,14 @@ class Source(Protocol):
 
 
 class Port:
-    """Answers connections. Given the keys of which one is asked for (none empty) and the source of the answer."""
+    """Answers connections. Given the keys of which one is asked for (none empty) and the sources of the answers: of
+    /status, and by path of what else there is."""
 
     head_limit = HEAD_LIMIT
 
-    def __init__(self, keys: tuple[str, ...], source: Source) -> None:
-        self._keys, self._source = [b"Bearer " + key.encode() for key in keys], source
+    def __init__(self, keys: tuple[str, ...], source: Source, more: Mapping[str, Source] | None = None) -> None:
+        self._keys = [b"Bearer " + key.encode() for key in keys]
+        self._sources = {"/status": source, **(more or {})}
         self._open = 0
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -77,10 +79,11 @@ class Port:
             return 401, {"error": "the status key is asked for: Authorization: Bearer KEY"}
         if words[0] != b"GET":
             return 405, {"error": "this port is read-only: GET /status"}
-        if words[1] != b"/status":
-            return 404, {"error": "there is GET /status"}
+        source = self._sources.get(words[1].decode("latin-1"))
+        if source is None:
+            return 404, {"error": f"there is GET {' and '.join(self._sources)}"}
         try:
-            return 200, await self._source.now()
+            return 200, await source.now()
         except FloorError as error:
             return _BUSY, {"error": str(error)}
 

@@ -24,13 +24,13 @@ def look(root: Path = paths.ROOT, run: Run = run) -> dict[str, Any]:
     look otherwise when they are listed than they were written. None where that cannot be told.
     """
     listed = run(["nft", "--json", "list", "table", *TABLE])
-    there = _items(listed.out) if listed.ok else []
+    there = listing(listed.out) if listed.ok else []
     file = paths.under(root, paths.FIREWALL)
     same = None
     if there and file.is_file():
         words = f"nft -f {file} && nft --json list table {' '.join(TABLE)}"
         fresh = run(["unshare", "--net", "sh", "-c", words])
-        same = rules(_items(fresh.out)) == rules(there) if fresh.ok else None
+        same = rules(listing(fresh.out)) == rules(there) if fresh.ok else None
     return {"installed": listed.code is not None, "loaded": bool(there), "same": same, "direct": direct(there)}
 
 
@@ -41,7 +41,7 @@ def others(run: Run = run) -> list[dict[str, Any]]:
     that table names; whether one of them really lets something in is its owner's matter.
     """
     listed = run(["nft", "--json", "--terse", "list", "ruleset"])
-    items = _items(listed.out) if listed.ok else []
+    items = listing(listed.out) if listed.ok else []
     found = []
     for item in items:
         chain = item.get("chain", {})
@@ -88,7 +88,8 @@ def direct(items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda one: (-int(one["connections"]), str(one["address"])))
 
 
-def _items(text: str) -> list[dict[str, Any]]:
+def listing(text: str) -> list[dict[str, Any]]:
+    """Given what `nft --json list` printed, return its items; none where it is not that."""
     try:
         return list(json.loads(text)["nftables"])
     except (ValueError, KeyError, TypeError):

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from floor.cli.options import DEFAULT, ConfigPath, Json, open_site, say
 
+if TYPE_CHECKING:
+    from floor.operations.site import Site
+
 UNKNOWN = 3  # of monitoring plugins: nobody can tell
 
 
-def status(config: ConfigPath = DEFAULT, as_json: Json = False) -> None:
+def status(
+    config: ConfigPath = DEFAULT,
+    as_json: Json = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Stay and show it each second; with --json a line each.")
+    ] = False,
+) -> None:
     """Show boxes, mode, units, and each backend as the pools see it."""
+    if watch:
+        _watch(open_site(config), as_json=as_json)
+        return
     from floor.cli.tables import status_table
     from floor.operations.status import status as look
 
@@ -24,6 +36,26 @@ def status(config: ConfigPath = DEFAULT, as_json: Json = False) -> None:
         status_table(found)
     if any("error" in box for box in found["boxes"].values()):
         raise typer.Exit(1)
+
+
+def _watch(site: Site, *, as_json: bool) -> None:
+    """Until Ctrl-C, which is how it ends and no error."""
+    import sys
+    from contextlib import suppress
+
+    from floor.errors import UsageError
+    from floor.operations.watch import watch
+
+    if as_json:
+        with suppress(KeyboardInterrupt):
+            for document in watch(site):
+                say(json.dumps(document))
+        return
+    if not sys.stdout.isatty():
+        raise UsageError("--watch: draws on a terminal; add --json for lines that a program reads")
+    from floor.cli.watch_view import show
+
+    show(watch(site))
 
 
 def health(config: ConfigPath = DEFAULT, as_json: Json = False) -> None:

@@ -81,7 +81,12 @@ def propose(facts: Machine) -> str:
         "notify:",
         *_section(("notify",), {}, 2),
     ]
-    lines += ["", "# A page for Prometheus on each box.", "metrics:", *_section(("metrics",), {}, 2)]
+    lines += [
+        "",
+        "# A page for Prometheus on each box, and one for people.",
+        "metrics:",
+        *_section(("metrics",), {}, 2),
+    ]
     return "\n".join(lines) + "\n"
 
 

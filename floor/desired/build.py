@@ -42,7 +42,7 @@ def build(config: Config, mode: str, boxes: Mapping[str, BoxFacts], release: str
     leaving = leave.file(config, boxes)
     grouped = groups.parts(config, boxes, release)
     return {
-        name: _box(config, name, mode, boxes, release, here, grouped.get(name, []), models, proxy, leaving)
+        name: _box(config, name, mode, boxes, release, here, grouped.get(name, []), models, proxy, leaving, ports)
         for name, here in by_box.items()
     }
 
@@ -68,6 +68,7 @@ def _box(
     models: Sequence[Front],
     pool_settings: str,
     leaving: File,
+    ports: Mapping[str, str],
 ) -> BoxState:
     facts = boxes.get(name, BoxFacts(None))
     listen = facts.address or config.boxes[name].host
@@ -85,9 +86,9 @@ def _box(
         proxy_unit, proxy_files = services.proxy(ours, nginx.shutdown_time(models), keepalived.UNIT if shared else "")
         parts += [services.pool(pool_settings, release), (proxy_unit, [*files, *proxy_files])]
         parts += [shared] if shared else []
-    if parts and config.metrics.listen is not None:
-        known = pool_settings if name in config.proxy.boxes else None
-        parts.append(metrics.service(config.metrics, config.metrics.listen, name, listen, known, release))
+    if parts and (config.metrics.listen is not None or (config.metrics.page and name in config.proxy.boxes)):
+        known = metrics.Proxy(pool_settings, ports, facts.nginx_user) if name in config.proxy.boxes else None
+        parts.append(metrics.service(config.metrics, name, listen, known, release))
     if parts:
         units = [unit.name for unit, _ in parts]
         guard, guard_files = firewall.unit()

@@ -52,19 +52,23 @@ def files(config: Config, fronts: Sequence[Front], facts: BoxFacts) -> list[File
         "clients": clients,
         "clients_file": paths.CLIENTS_CONF,
         "tls": tls,
+        "page_allow": config.metrics.page,
+        "page_paths": routes.PAGE,
+        "page_socket": paths.METRICS_SOCKET,
     }
     shared = ["nginx.conf", "process.conf", "events.conf"]
     shared += [f"http/{name}.conf" for name in ("log", "requests", "unavailable", "upstream")]
     shared += ["server/errors.conf", "location/get.conf", "location/post.conf"]
     shared += [*(["http/clients.conf"] if clients else []), *(["http/tls.conf"] if tls else [])]
+    shared += ["server/page.conf"] if config.metrics.page else []
     made = [_file(name, template(f"nginx/{name}.j2", **values)) for name in shared]
-    return made + [
-        _file(f"servers/{front.model}.conf", server(front, ipv6=facts.ipv6, tls=tls is not None)) for front in fronts
-    ]
+    how = {"ipv6": facts.ipv6, "tls": tls is not None, "page": bool(config.metrics.page)}
+    return made + [_file(f"servers/{front.model}.conf", server(front, **how)) for front in fronts]
 
 
-def server(front: Front, *, ipv6: bool, tls: bool = False) -> str:
-    """Given a model as proxies see it, whether the box has IPv6 and whether its port speaks https, return its file."""
+def server(front: Front, *, ipv6: bool, tls: bool = False, page: bool = False) -> str:
+    """Given a model as proxies see it, whether the box has IPv6, whether its port speaks https and whether it shows the
+    status page, return its file."""
     listen = [str(front.listen), *([f"[::]:{front.listen}"] if ipv6 else [])]
     return template(
         "nginx/servers/model.conf.j2",
@@ -72,6 +76,7 @@ def server(front: Front, *, ipv6: bool, tls: bool = False) -> str:
         upstream=front.upstream,
         listen=listen,
         tls=tls,
+        page=page,
         pool={"headers": front.headers, "key_file": paths.ENGINE_KEY_CONF},
         read=duration(front.request_time),
         health=routes.HEALTH,

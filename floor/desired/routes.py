@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 HEALTH = "/floor/health"
+# The status page: its own files, and the documents that it draws (floor/metrics/status_page.py serves them).
+PAGE = tuple(f"/floor/{name}" for name in ("", "page.css", "page.js", "charts.js", "now.json", "hour.json"))
 
 
 @dataclass(frozen=True)

@@ -27,15 +27,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     try:
         wanted = settings.load(paths.under(options.root, paths.METRICS_SETTINGS))
-        asyncio.run(_serve(wanted, keys(wanted.key_file, options.root), options.root))
+        asyncio.run(_serve(wanted, options.root))
     except FloorError as error:
         _log(f"floor-metrics: {error}")
         return error.exit_code
     return 0
 
 
-async def _serve(wanted: settings.Settings, engine_keys: tuple[str, ...], root: Path) -> None:
-    service = Service(wanted, engine_keys, Here(wanted, root), make_client(), root, _log)
+async def _serve(wanted: settings.Settings, root: Path) -> None:
+    engine_keys, status_keys = keys(wanted.key_file, root), keys(wanted.status_key_file, root)
+    service = Service(wanted, engine_keys, Here(wanted, root), make_client(), root, _log, status_keys=status_keys)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, service.stop)

@@ -59,6 +59,17 @@ def merge(parts: Sequence[Part]) -> list[Family]:
     return [*_figures(by_model), *_own(parts), *_sums(by_model)]
 
 
+def of_models(parts: Sequence[Part]) -> dict[str, dict[str, Value]]:
+    """Given all parts, return floor's figures of each model by their names, without the rest of the page."""
+    by_model = {part.model: [one for one in parts if one.model == part.model] for part in parts}
+    found: dict[str, dict[str, Value]] = {model: {} for model in by_model}
+    for family in _figures(by_model):
+        if family.name.startswith(MODEL):
+            for labels, value in family.children.items():
+                found[dict(labels)["model"]][family.name.removeprefix(MODEL)] = value
+    return found
+
+
 def _figures(by_model: Mapping[str, Sequence[Part]]) -> Iterable[Family]:
     for figure in FIGURES:
         copies: dict[Labels, Value] = {}

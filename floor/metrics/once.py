@@ -11,10 +11,9 @@ from floor.healthcheck.client import make_client
 
 from .copies import Copy
 from .look import look
-from .merge import MODEL, Part, merge
+from .merge import Part, of_models
 from .report import compose
 from .settings import Backend
-from .values import Value
 
 WITHIN = 3.0  # seconds that one look may take
 
@@ -38,14 +37,4 @@ async def once(backends: Sequence[Backend], keys: Sequence[str], apart: float) -
         before, first = await all_of_them()
         await asyncio.sleep(max(0.0, apart - (time.monotonic() - began)))
         after, second = await all_of_them()
-    return compose(copies, before, after, _models(after), _models(before), second - first)
-
-
-def _models(parts: Sequence[Part]) -> dict[str, dict[str, Value]]:
-    """Floor's figures of each model."""
-    found: dict[str, dict[str, Value]] = {part.model: {} for part in parts}
-    for family in merge(parts):
-        if family.name.startswith(MODEL):
-            for labels, value in family.children.items():
-                found[dict(labels)["model"]][family.name.removeprefix(MODEL)] = value
-    return found
+    return compose(copies, before, after, of_models(after), of_models(before), second - first)

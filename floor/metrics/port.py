@@ -16,19 +16,19 @@ Pages = Mapping[str, tuple[str, Callable[[], bytes]]]
 
 
 class Port:
-    """Answers connections. Given the pages that there are."""
+    """Answers connections. Given the pages that there are, and how many connections may be open at once."""
 
     head_limit = HEAD_LIMIT
 
-    def __init__(self, pages: Pages) -> None:
-        self._pages = pages
+    def __init__(self, pages: Pages, most: int = MOST) -> None:
+        self._pages, self._most = pages, most
         self._open = 0
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one connection and close it. Nothing that the other side does is raised."""
         self._open += 1
         try:
-            if self._open <= MOST and await self._serve(reader, writer):
+            if self._open <= self._most and await self._serve(reader, writer):
                 writer.close()
         finally:
             self._open -= 1

@@ -15,27 +15,30 @@ from floor.box.locked import mine
 from floor.box.notify import Notifier
 from floor.errors import FloorError
 
-from . import records
+from . import records, status_page
+from .boxes import Boxes
 from .copies import HOLD, Copy, Gone, own, parts
 from .here import Here
 from .look import look
 from .merge import COPY, MODEL, merge
 from .page import CONTENT_TYPE, write
-from .port import Pages, Port
+from .port import HEAD_LIMIT, Pages, Port
 from .settings import Settings
 from .values import Family
+from .watch import Watch
 
 WITHIN = 3.0  # seconds that one look may take, body included; shorter where looks follow faster
 KEEP_EVERY = 60.0  # seconds between two records of what was counted; one more is made at the end
 BIND_EVERY = 1.0  # seconds between two tries to listen, while the box's own address is not up yet
 ALIVE_EVERY = 5.0
+MOST_ON_LOOKERS = 256  # requests of the status page at once; nginx sends them on, and each takes milliseconds
 
 Log = Callable[[str], None]
 
 
 class Service:
     """One run of floor-metrics. Given its settings, the engine keys to try in turn, what tells of this box, the HTTP
-    client for copies, the root of all paths, and where to say what goes wrong."""
+    client, the root of all paths, where to say what goes wrong, and the status keys to try in turn."""
 
     def __init__(
         self,
@@ -46,6 +49,7 @@ class Service:
         root: Path,
         log: Log,
         clock: Callable[[], float] = time.monotonic,
+        status_keys: Sequence[str] = (),
     ) -> None:
         self._settings, self._keys, self._here, self._client = settings, tuple(keys), here, client
         self._root, self._log, self._clock = root, log, clock
@@ -60,11 +64,17 @@ class Service:
         self._gone: list[Gone] = [one for one in former.values() if one.model in models]
         self._made: tuple[float, list[Family]] = (-1.0, [])
         self._news = 0
+        boxes = Boxes(settings.boxes, status_keys, client, clock)
+        self._watch_on = Watch(settings.box, self.copies, settings.interval, boxes, root, clock)
 
     async def run(self, notifier: Notifier) -> None:
         """Look and serve until `stop`. Raise FloorError if what was counted cannot be kept."""
         tasks = [asyncio.create_task(self._watch(copy)) for copy in self.copies]
-        tasks += [asyncio.create_task(self._listen(notifier)), asyncio.create_task(self._here.run(self._stop))]
+        tasks += [asyncio.create_task(self._here.run(self._stop))]
+        if self._settings.port is not None:
+            tasks.append(asyncio.create_task(self._listen(notifier)))
+        if self._settings.page:
+            tasks += [asyncio.create_task(self._show()), asyncio.create_task(self._watch_on.run(self._stop))]
         kept = self._clock()
         # Ready before it listens: a box's start must not wait for its network.
         notifier.ready(f"waiting for {self._settings.listen}")
@@ -131,6 +141,7 @@ class Service:
             )
             was = copy.latest
             copy.take(found, self._clock())
+            self._watch_on.take(copy)
             self._news += 1
             if copy.latest.reason != was.reason:
                 words = "can be read" if copy.latest.up else f"cannot be read: {copy.latest.detail}"
@@ -152,6 +163,17 @@ class Service:
                 said = words
                 await asyncio.sleep(BIND_EVERY)
         notifier.alive(f"listening on {settings.listen}:{settings.port}")
+        async with server:
+            await server.serve_forever()
+
+    async def _show(self) -> None:
+        """Serve the status page to this box's nginx, by a socket that its group alone may open."""
+        place = paths.under(self._root, paths.METRICS_SOCKET)
+        place.unlink(missing_ok=True)
+        server = await asyncio.start_unix_server(
+            Port(status_page.pages(self._watch_on), MOST_ON_LOOKERS).answer, place, limit=HEAD_LIMIT
+        )
+        place.chmod(0o660)
         async with server:
             await server.serve_forever()
 

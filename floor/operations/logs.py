@@ -39,7 +39,7 @@ def wanted_units(site: Site, names: Sequence[str]) -> dict[str, list[str]]:
             if part.box in units:
                 units[part.box].append(({part.backend, part.box, model}, groups.unit_name(model)))
     services = SERVICES | (SHARED if config.proxy.address else {}) | (GROUPS if config.splits else {})
-    services |= METRICS if config.metrics.listen is not None else {}
+    services |= METRICS if config.metrics.wanted else {}
     for box in units:
         units[box] += [({name, box}, unit) for name, unit in services.items()]
     known = {word for found in units.values() for words, _ in found for word in words}

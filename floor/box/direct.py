@@ -1,0 +1,34 @@
+"""Who asked the engines of this box past the proxy, as the kernel has counted; looked at by the watchdog, told by all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from floor.box import files, firewall, paths
+from floor.box.command import Run, run
+from floor.box.locked import mine
+
+
+def look(run: Run = run) -> list[dict[str, Any]]:
+    """Return [{"address", "connections"}], the most first: connections begun, of each address for a day after its last.
+
+    Nothing where floor's table is not loaded, or cannot be read.
+    """
+    listed = run(["nft", "--json", "list", "table", *firewall.TABLE])
+    return firewall.direct(firewall.listing(listed.out)) if listed.ok else []
+
+
+def keep(found: list[dict[str, Any]], root: Path = paths.ROOT) -> None:
+    """Write down what was found, for services that may not ask the kernel. Raise FloorError if it cannot be."""
+    files.write(paths.DIRECT, json.dumps(found) + "\n", owner=mine(), root=root)
+
+
+def last(root: Path = paths.ROOT) -> list[dict[str, Any]]:
+    """Return what was written down last; nothing where nothing was, or where it is none."""
+    try:
+        found = json.loads(paths.under(root, paths.DIRECT).read_text())
+        return [{"address": str(one["address"]), "connections": int(one["connections"])} for one in found]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return []

@@ -1,0 +1,190 @@
+"""`floor status --watch`: the document of floor.metrics.live as a terminal shows it."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from rich.console import Console, Group, JustifyMethod, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+GIB = 1 << 30
+BAR = 10  # characters of a bar
+EVENTS = 6  # at least so many, where there are; more where there is room
+LATE = 5.0  # seconds after which what is shown is old
+
+
+def show(documents: Iterable[Mapping[str, Any]], console: Console | None = None) -> None:
+    """Draw each document in the place of the last one, on the terminal's other screen, until Ctrl-C.
+
+    Raise what `documents` raises.
+    """
+    console = console or Console()
+    last: Mapping[str, Any] = {}
+    with suppress(KeyboardInterrupt), Live(console=console, screen=True, auto_refresh=False) as live:
+        for document in arriving(documents, LATE):
+            lost = document.get("lost", "")
+            last = last if lost else document
+            live.update(view(last, str(lost), console.size.height), refresh=True)
+
+
+def arriving(documents: Iterable[Mapping[str, Any]], late: float) -> Iterator[Mapping[str, Any]]:
+    """Pass documents on; where none comes for `late` seconds, say so each second: what is shown is old then."""
+    found: queue.Queue[Mapping[str, Any] | BaseException | None] = queue.Queue()
+
+    def read() -> None:
+        try:
+            for document in documents:
+                found.put(document)
+            found.put(None)
+        except BaseException as error:  # whatever it is, it is raised where it is read
+            found.put(error)
+
+    threading.Thread(target=read, daemon=True).start()
+    waited = 0.0
+    while True:
+        try:
+            one = found.get(timeout=min(1.0, late))
+        except queue.Empty:
+            waited += min(1.0, late)
+            if waited >= late:
+                yield {"lost": f"no word for {waited:.0f} s"}
+            continue
+        waited = 0.0
+        if one is None:
+            return
+        if isinstance(one, BaseException):
+            raise one
+        yield one
+
+
+def view(found: Mapping[str, Any], lost: str, height: int) -> RenderableType:
+    """Given the last document, why there is none now (empty: there is) and the terminal's lines, return what to draw.
+    What has no room is left out from below: events first."""
+    if not found:
+        return Text(f"nothing is known yet: {lost}", "red")
+    parts: list[RenderableType] = [_head(found, lost), Text(""), _models(found), Text(""), _copies(found), Text("")]
+    parts += [_boxes(found)]
+    room = max(0, height - 8 - len(found["models"]) - len(found["copies"]) - len(found["boxes"]))
+    warnings = [Text(f"! {text}", "yellow", no_wrap=True, overflow="ellipsis") for text in found["warnings"]]
+    shown = warnings[: max(1, room - EVENTS)]
+    if shown:
+        parts += [Text(""), *shown]
+    events = found["events"][: max(0, room - len(shown) - 2)]
+    if events:
+        parts += [Text(""), *map(_event, events)]
+    return Group(*parts)
+
+
+def _head(found: Mapping[str, Any], lost: str) -> Text:
+    modes = sorted({box["mode"] for box in found["boxes"].values() if box["up"] and box["mode"]})
+    when = time.strftime("%H:%M:%S", time.localtime(found["at"]))
+    head = Text(f"floor  {when}  mode {' and '.join(modes) or 'none yet'}  seen by {found['asked']}", "bold")
+    if lost:
+        head.append(f"  what is below is old: {lost}", "bold red")
+    return head
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0), expand=True)
+    numbers = ("tok/s", "running", "waiting", "first token", "each token")
+    for column in columns:
+        wide = column in ("", "why", "at work")
+        side: JustifyMethod = "right" if column in numbers else "left"
+        table.add_column(column, justify=side, no_wrap=True, overflow="ellipsis", ratio=1 if wide else None)
+    return table
+
+
+def _models(found: Mapping[str, Any]) -> Table:
+    table = _table("model", "tok/s", "running", "waiting", "cache", "first token", "each token", "")
+    for name, one in found["models"].items():
+        table.add_row(Text(name, "bold"), *_figures(one), _served(one))
+    return table
+
+
+def _served(one: Mapping[str, Any]) -> Text:
+    if one["away"]:
+        return Text(f"away: switch to {one['away']['mode']}, back in about {one['away']['left']:.0f} s", "yellow")
+    if not one["members"]:
+        return Text("nobody serves it", "bold red")
+    style = "green" if one["members"] == one["copies"] else "yellow"
+    return Text(f"{one['members']} of {one['copies']} serve", style)
+
+
+def _copies(found: Mapping[str, Any]) -> Table:
+    table = _table("copy", "tok/s", "running", "waiting", "cache", "first token", "each token", "pool", "why")
+    for one in found["copies"]:
+        table.add_row(Text(one["copy"]), *_figures(one), _pool(one), Text(_why(one)))
+    return table
+
+
+def _pool(one: Mapping[str, Any]) -> Text:
+    if not one["member"]:
+        return Text("out", "red")
+    return Text(f"not in {', '.join(one['out_of'])}", "yellow") if one["out_of"] else Text("in", "green")
+
+
+def _why(one: Mapping[str, Any]) -> str:
+    if one["drains"]:
+        return f"drained by {', '.join(one['drains'])}"
+    return str(one["evidence"] or one["reason"] or "")
+
+
+def _figures(one: Mapping[str, Any]) -> Iterator[RenderableType]:
+    """What is not known is a dash, never 0."""
+    yield _number(one["generated_tokens_per_second"], 1)
+    yield _number(one["requests_running"], 0)
+    yield _number(one["requests_waiting"], 0)
+    yield _bar(one["kv_cache_usage_ratio"])
+    for name in ("time_to_first_token_seconds", "inter_token_seconds"):
+        times = one[name]
+        yield "-" if times is None or times["p50"] is None else _seconds(times["p50"])
+
+
+def _boxes(found: Mapping[str, Any]) -> Table:
+    table = _table("box", "mode", "memory left", "services", "at work")
+    for name, box in found["boxes"].items():
+        if not box["up"]:
+            table.add_row(name, Text("silent", "red"), "", "", Text(box["why"], "red"))
+            continue
+        down = box["services"]["down"]
+        services = Text(f"{len(down)} down", "red") if down else Text(f"{box['services']['active']} active")
+        work = box["operation"]
+        told = f"floor {work['verb']} of {work['by']}" if work and work["live"] else ""
+        table.add_row(name, box["mode"] or "none yet", _memory(box["memory"]), services, told)
+    return table
+
+
+def _memory(memory: Mapping[str, Any]) -> Text:
+    total, left = memory["total"], memory["available"]
+    if not total or left is None:
+        return Text("unknown")
+    low = left <= (memory["floor"] or 0.05 * total)
+    text = _bar(1 - left / total, "red" if low else "")
+    return text.append(f" {left / GIB:.1f} of {total / GIB:.1f} GiB")
+
+
+def _event(event: Mapping[str, Any]) -> Text:
+    when = time.strftime("%H:%M:%S", time.localtime(event["at"]))
+    return Text(f"{when}  {event['box']}: {event['who']}: {event['text']}", "dim", no_wrap=True, overflow="ellipsis")
+
+
+def _bar(share: float | None, style: str = "") -> Text:
+    if share is None:
+        return Text("-")
+    full = round(BAR * min(1.0, max(0.0, share)))
+    return Text(f"{'█' * full}{'░' * (BAR - full)} {share:4.0%}", style)
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:,.{digits}f}"
+
+
+def _seconds(value: float) -> str:
+    return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.1f} s"
