@@ -1,4 +1,4 @@
-"""Who asked the engines of this box past the proxy, as the kernel has counted; looked at by the watchdog, told by all."""
+"""Who asked the engines of this box past the proxy, as the kernel counts: looked at by the watchdog, told by all."""
 
 from __future__ import annotations
 

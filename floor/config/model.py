@@ -86,7 +86,7 @@ class Config(Part):
     notify: Notify = Field(default_factory=Notify)
     """Who is told of what needs a person: nobody, unless there is a command or a webhook."""
     metrics: Metrics = Field(default_factory=Metrics)
-    """A page for Prometheus on each box."""
+    """A page for Prometheus on each box, and one for people."""
 
     def copies(self, model: str) -> list[ResolvedCopy]:
         """Given a model's name, return its copies in the file's order. Raise KeyError for a name that is not there."""

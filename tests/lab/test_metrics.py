@@ -1,0 +1,252 @@
+"""Figures that add up, on real boxes: for Prometheus itself, for a browser, for a terminal, and for who asks once."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests import metrics_page
+from tests.browser import Browser
+from tests.lab.boxes import Lab
+from tests.lab.deployment import UNIT, deployed, in_both, pool, until
+from tests.lab.floor import Floor
+from tests.lab.sites import PORT, proxy, site
+from tests.load.running import Running
+
+PAGE = 8097
+SECTION = "metrics: {{listen: 8097, allow: [{client}], page: [{client}], interval: 1s}}\n"
+SHOWN = 3.0  # seconds within which the page shows that a copy went or came, as stated
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def floor(clean_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Floor]:
+    """Both boxes deployed to, with metrics and the status page, and some load all the time."""
+    text = site(clean_lab, load_time=1, requests=8) + SECTION.format(client=clean_lab.client.address)
+    found = deployed(clean_lab, tmp_path_factory.mktemp("site"), text)
+    words = ("--clients", "6", "--tokens", "40", "--stream", "yes")
+    with Running(proxy(clean_lab), "flagship", *words, enter=clean_lab.client.enter()):
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def whole(floor: Floor) -> None:
+    """Each test begins with both copies in the pool of both proxies."""
+    until("both copies in both pools", lambda: in_both(floor.lab), 30)
+
+
+def get(lab: Lab, path: str, box: str = "boxa", port: int = PAGE) -> tuple[int, str]:
+    """Status and body of a GET from the client's namespace."""
+    url = f"http://{lab.boxes[box].address}:{port}{path}"
+    done = lab.client.run(["curl", "-sS", "-m", "10", "-w", "\n%{http_code}", url], check=False)
+    body, _, status = done.stdout.rpartition("\n")
+    return int(status or 0), body + "\n" if body and not body.endswith("\n") else body
+
+
+def total(lines: dict[metrics_page.Series, float], name: str, **labels: str) -> float:
+    return sum(value for (found, has), value in lines.items() if found == name and labels.items() <= dict(has).items())
+
+
+def test_sums_are_the_sums_of_their_parts_and_promtool_takes_the_page(floor: Floor) -> None:
+    until("both copies have generated", lambda: _generated(floor.lab) > 0, 20, 0.5)
+    for box in floor.lab.boxes:
+        status, page = get(floor.lab, "/metrics", box)
+        assert status == 200
+        checked = subprocess.run(
+            ["promtool", "check", "metrics"], input=page, text=True, capture_output=True, check=False
+        )
+        assert "error" not in (checked.stdout + checked.stderr).lower(), checked.stderr
+        lines = metrics_page.check(page)
+        for copies, whole_ in (
+            ("floor_copy_generated_tokens_total", "floor_model_generated_tokens_total"),
+            ("vllm:generation_tokens_total", "floor_sum:vllm:generation_tokens_total"),
+        ):
+            assert total(lines, copies) == pytest.approx(total(lines, whole_))
+            assert total(lines, copies, copy="flagship@boxb") > 0
+        assert total(lines, "floor_target_up") == 2
+        assert total(lines, "floor_box_memory_bytes", box=box) > 0
+        assert total(lines, "floor_proxy_requests_total", status="200") > 0 or box == "boxb"
+
+
+def _generated(lab: Lab) -> float:
+    lines = metrics_page.check(get(lab, "/metrics")[1])
+    return min(total(lines, "floor_copy_generated_tokens_total", copy=f"flagship@{box}") for box in lab.boxes)
+
+
+def test_sums_never_go_backwards_when_a_copy_begins_anew(floor: Floor) -> None:
+    """Its own counters begin at 0; what all of them come to goes on."""
+    box = floor.lab.boxes["boxb"]
+    seen: list[float] = []
+
+    def look() -> dict[metrics_page.Series, float]:
+        lines = metrics_page.check(get(floor.lab, "/metrics")[1])
+        seen.append(total(lines, "floor_model_generated_tokens_total"))
+        return lines
+
+    restarts = total(look(), "floor_target_restarts_total", copy="flagship@boxb")
+    box.run(["kill", "-9", str(box.pid(UNIT))])
+    until("its metrics cannot be read", lambda: total(look(), "floor_target_up") == 1, 10, 0.2)
+    began = lambda: total(look(), "floor_target_restarts_total", copy="flagship@boxb") > restarts  # noqa: E731
+    until("its fresh start is counted", began, 60, 0.2)
+    for _ in range(10):
+        look()
+    assert seen == sorted(seen), "a sum went backwards"
+    assert seen[-1] > seen[0]
+    lines = look()
+    out = total(lines, "floor_pool_changes_total", copy="flagship@boxb", change="out")
+    assert out >= 1
+
+
+@contextmanager
+def prometheus(floor: Floor, folder: Path) -> Iterator[Any]:
+    """Prometheus itself in the client's namespace, with what `floor export` prints; looks every second. Yields what
+    answers a query."""
+    text = (
+        floor("export", "prometheus").stdout.replace("15s", "1s").replace("scrape_timeout: 10s", "scrape_timeout: 1s")
+    )
+    (folder / "prometheus.yml").write_text(text)
+    (folder / "floor-alerts.yml").write_text(floor("export", "alerts").stdout)
+    enter = floor.lab.client.enter()
+    flags = [f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
+    flags += ["--web.listen-address=127.0.0.1:9090", "--log.level=error"]
+    process = subprocess.Popen([*enter, "prometheus", *flags], stderr=subprocess.PIPE, text=True)
+
+    def ask(path: str) -> Any:
+        done = floor.lab.client.run(["curl", "-sS", "-m", "5", f"http://127.0.0.1:9090/api/v1/{path}"], check=False)
+        return json.loads(done.stdout)["data"] if done.returncode == 0 and done.stdout.startswith("{") else None
+
+    try:
+        yield ask
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def test_prometheus_reads_it_and_no_alert_fires(floor: Floor, tmp_path: Path) -> None:
+    with prometheus(floor, tmp_path) as ask:
+
+        def query(words: str) -> list[Any]:
+            found = ask(f"query?query={quote(words)}")
+            return [] if found is None else list(found["result"])
+
+        def two_up() -> bool:
+            return [one["value"][1] for one in query('up{job="floor"}')] == ["1", "1"]
+
+        took = until("Prometheus reads both boxes", two_up, 30, 0.5)
+        until("rates are known", lambda: bool(query("rate(floor_model_generated_tokens_total[10s]) > 0")), 30, 0.5)
+        same = query(
+            "max by (model) (floor_model_generated_tokens_total) / sum by (model) (max by (copy, model)"
+            " (floor_copy_generated_tokens_total))"
+        )
+        assert float(same[0]["value"][1]) == pytest.approx(1, abs=0.05)
+        time.sleep(5)
+        rules = ask("rules")["groups"][0]["rules"]
+        assert len(rules) >= 14
+        assert {rule["health"] for rule in rules} == {"ok"}, rules
+        assert [alert["labels"]["alertname"] for alert in ask("alerts")["alerts"] if alert["state"] == "firing"] == []
+        targets = ask("targets")["activeTargets"]
+        assert [one["lastError"] for one in targets] == ["", ""]
+        print(f"read after {took:.1f} s; pages took {max(one['lastScrapeDuration'] for one in targets):.3f} s")
+
+
+def test_a_browser_shows_at_once_that_a_copy_went_and_came(floor: Floor, tmp_path: Path) -> None:
+    lab, box = floor.lab, floor.lab.boxes["boxb"]
+    out = "document.querySelector('[data-key=\"flagship@boxb\"] .pool').textContent === '{}'"
+    with Browser(tmp_path / "chromium", lab.client.enter()) as page:
+        page.open(f"{proxy(lab)}/floor/")
+        page.until("!document.getElementById('all').hidden", 10)
+        page.until(out.format("in"), 10)
+        page.until("document.querySelector('#events li') !== null", 10)
+        page.until("parseFloat(document.querySelector('#models strong').textContent) > 0", 15)
+        box.run(["kill", "-9", str(box.pid(UNIT))])
+        killed = time.monotonic()
+        page.until(out.format("out"), 2 * SHOWN)
+        went = time.monotonic() - killed
+        shoot(page, "status-copy-lost.png")
+        until("it is in the pool of boxa", lambda: "flagship@boxb" in pool(lab), 60)
+        back = time.monotonic()
+        page.until(out.format("in"), 2 * SHOWN)
+        came = time.monotonic() - back
+        page.listen()
+        shifts = page.ask("window.shifts")
+        print(
+            f"shown that it went after {went:.2f} s, that it came after {came:.2f} s; shifts {shifts}; said {page.said}"
+        )
+        assert page.said == []
+        assert shifts == []
+        assert page.ask("document.getElementById('spoken').textContent").startswith("flagship@boxb serves again")
+        readable(page)
+        looks(page)
+
+
+def readable(page: Browser) -> None:
+    """What a screen reader has to go by: headings, tables with named columns and rows, charts with words."""
+    tree = page.accessible()
+    names = {role: [one["name"] for one in tree if one["role"] == role] for role in {one["role"] for one in tree}}
+    assert {"Needs a look", "flagship", "Copies", "Boxes", "What happened last"} <= set(names["heading"])
+    assert {"flagship@boxa", "flagship@boxb", "boxa", "boxb"} <= set(names["rowheader"])
+    assert {"Pool", "tok/s", "Why", "Mode", "Memory left"} <= set(names["columnheader"])
+    assert all("over the last hour" in name for name in names["image"])
+    assert len(names["image"]) == 5
+
+
+def looks(page: Browser) -> None:
+    """Pictures in both colours and on a phone; nothing is wider than the window but the tables, which scroll."""
+    for name, width, height, scheme in (
+        ("status-light.png", 1280, 900, "light"),
+        ("status-dark.png", 1280, 900, "dark"),
+        ("status-phone.png", 390, 844, "light"),
+    ):
+        page.resize(width, height, phone=width < 500)
+        page.colours(scheme)
+        time.sleep(0.5)
+        assert page.ask("document.documentElement.scrollWidth <= window.innerWidth"), name
+        shoot(page, name)
+
+
+def shoot(page: Browser, name: str) -> None:
+    """A picture for people: into the folder that FLOOR_SHOTS names, where it does."""
+    if folder := os.environ.get("FLOOR_SHOTS"):
+        page.shot(Path(folder) / name)
+
+
+def test_the_page_is_for_those_whom_floor_yaml_names(floor: Floor) -> None:
+    """From a box that is not named: 403. Nothing is changed by it, and other paths below /floor/ are not there."""
+    lab = floor.lab
+    assert get(lab, "/floor/now.json", port=PORT)[0] == 200
+    assert get(lab, "/floor/other", port=PORT)[0] == 404
+    url = f"http://{lab.boxes['boxa'].address}:{PORT}/floor/"
+    asked = ["curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}"]
+    assert lab.boxes["boxb"].run([*asked, url]).stdout == "403"
+    assert lab.client.run([*asked, "-X", "POST", "-d", "x", url]).stdout == "403"
+    assert lab.boxes["boxb"].run([*asked, f"http://{lab.boxes['boxa'].address}:{PAGE}/metrics"]).stdout == "200"
+
+
+def test_a_terminal_shows_it_and_goes_to_another_proxy_box(floor: Floor) -> None:
+    process = floor.start("status", "--watch", "--json")
+    assert process.stdout is not None
+    try:
+        documents = map(json.loads, process.stdout)
+        first = next(one for one in documents if one["models"]["flagship"]["generated_tokens_per_second"])
+        assert first["asked"] == "boxa"
+        assert all(box["up"] for box in first["boxes"].values())
+        began = time.monotonic()
+        floor.lab.boxes["boxa"].partition()
+        second = next(one for one in documents if one.get("asked") == "boxb")
+        took = time.monotonic() - began
+        silent = next(one for one in documents if one.get("asked") == "boxb" and not one["boxes"]["boxa"]["up"])
+        print(f"told by the other proxy box after {took:.1f} s: {silent['warnings']}")
+        assert second["models"]["flagship"]["copies"] == 2
+    finally:
+        floor.lab.boxes["boxa"].heal()
+        process.terminate()
+        process.wait(10)
