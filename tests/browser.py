@@ -79,6 +79,7 @@ class Browser:
         """Go to a page."""
         found = self._call("Page.navigate", {"url": url})
         assert not found.get("errorText"), f"{url}: {found['errorText']}"
+        self.until("document.readyState === 'complete' && location.protocol !== 'about:'", 20)
 
     def resize(self, width: int, height: int, *, phone: bool = False) -> None:
         """Give the page another size, in its own pixels."""

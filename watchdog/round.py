@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from floor.box import away, events, paths
+from floor.box import away, direct, events, paths
 from floor.box.observe import document
 from floor.box.operation import Operation, now
 from floor.errors import FloorError
@@ -72,6 +72,7 @@ class Round:
                 kept = state.State(memories, before.told, last, before.foreign, before.sought)
                 # Before anybody is told: a web hook that hangs must not make it forget how often it has acted.
                 state.write(kept, root, boot, self.wall())
+                self._direct()
                 others, sought = self._foreign(before, seek=seek)
                 told = self._tell(before.told, decisions, others)
                 state.write(replace(kept, told=told, foreign=others, sought=sought), root, boot, self.wall())
@@ -111,6 +112,21 @@ class Round:
                 self.log(text)
                 self._event(text, {})
         return found, now
+
+    def _direct(self) -> None:
+        """Who asked engines here past the proxy, for all who may not ask the kernel; a new address is an event."""
+        root = self.world.root
+        before = {one["address"] for one in direct.last(root)}
+        found = direct.look(self.world.run)
+        try:
+            direct.keep(found, root)
+        except FloorError as error:
+            self.log(str(error))
+        for one in found:
+            if one["address"] not in before:
+                text = f"{one['address']} asked an engine of this box past the proxy"
+                self.log(text)
+                self._event(text, {"address": one["address"], "direct": True})
 
     def _seek(self) -> list[str]:
         copies = self.settings.copies
@@ -154,6 +170,7 @@ class Round:
             *foreign.matters(others),
             *matters.of_operation(record),
             *peers.own(short, told, self.peers(self.settings.notify.before, root) if short else ()),
+            *matters.of_direct(direct.last(root)),
         ]
 
     def _event(self, text: str, data: Mapping[str, Any]) -> None:

@@ -13,6 +13,7 @@ CALLS = {
     "box": ("reboot", "back"),
     "clients": ("ensure", "read", "put", "rotate", "retire"),
     "config": ("put",),
+    "connections": ("look",),
     "drain": ("add", "remove"),
     "engine": ("check", "idle"),
     "events": ("read",),

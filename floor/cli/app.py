@@ -8,6 +8,7 @@ from floor.cli import (
     bench,
     boxes,
     change,
+    clients,
     export,
     fetch,
     guard,
@@ -64,6 +65,7 @@ app.add_typer(guard.app, name="guard", rich_help_panel=CHANGE)
 app.command("status", rich_help_panel=LOOK)(look.status)
 app.command("health", rich_help_panel=LOOK)(look.health)
 app.command("metrics", rich_help_panel=LOOK)(metrics.metrics)
+app.command("clients", rich_help_panel=LOOK)(clients.clients)
 app.command("bench", rich_help_panel=LOOK)(bench.bench)
 app.command("verify", rich_help_panel=LOOK)(look.verify)
 app.command("logs", rich_help_panel=LOOK)(look.logs)

@@ -24,11 +24,13 @@ class Happened:
         self._all: Counter[Labels] = Counter()
         self._pool: Counter[Labels] = Counter()
         self._guard: Counter[Labels] = Counter()
+        self._operations: Counter[Labels] = Counter()
+        self._epochs: set[int] = set()  # each step of an operation is an event
 
     def skip(self) -> None:
         """Pass over what is there already: it happened before anybody counted."""
         self.look()
-        for counts in (self._all, self._pool, self._guard):
+        for counts in (self._all, self._pool, self._guard, self._operations):
             counts.clear()
 
     def look(self) -> None:
@@ -61,25 +63,39 @@ class Happened:
             return
         if who == "pool" and isinstance(data.get("member"), bool):
             change = "in" if data["member"] else "out"
-            labels = (("change", change), ("copy", str(data.get("backend"))), ("reason", str(data.get("reason"))))
-            self._pool[labels] += 1
-        elif who == "watchdog" and "action" in data:
-            labels = (("action", str(data["action"])), ("copy", str(data.get("backend"))), ("service", who))
-            self._guard[labels] += 1
+            self._pool[_labels(change=change, copy=data.get("backend"), reason=data.get("reason"))] += 1
+        elif who == "watchdog" and data.get("action", "none") != "none":
+            self._guard[_labels(action=data["action"], copy=data.get("backend"), service=who)] += 1
         elif who == "guard" and "unit" in data:
-            action = "would_kill" if str(event.get("text")).startswith("would") else "kill"
-            self._guard[(("action", action), ("copy", str(data["unit"])), ("service", who))] += 1
+            self._guard[_labels(action=_guards(event, data), copy=data["unit"], service=who)] += 1
+        elif who == "group" and "model" in data:
+            self._guard[_labels(action="end", copy=data["model"], service=who)] += 1
+        elif who not in SERVICES and isinstance(data.get("epoch"), int) and data["epoch"] not in self._epochs:
+            self._epochs.add(data["epoch"])
+            self._operations[_labels(verb=data.get("verb"))] += 1
 
     def families(self) -> list[Family]:
         """What was counted, as families of the page."""
         return [
             _family("floor_events_total", "Events of this box, by the service that wrote them.", self._all),
             _family("floor_pool_changes_total", "Copies that this box's pool took in or out, and why.", self._pool),
-            _family("floor_decisions_total", "What guard and watchdog did to copies of this box.", self._guard),
+            _family("floor_decisions_total", "What guard, watchdog and group did to engines of this box.", self._guard),
+            _family("floor_operations_total", "Operations of people that changed this box.", self._operations),
         ]
 
 
 SERVICES = ("pool", "guard", "watchdog", "notify", "group")
+
+
+def _labels(**words: object) -> Labels:
+    return tuple(sorted((name, str(word)) for name, word in words.items()))
+
+
+def _guards(event: Mapping[str, Any], data: Mapping[str, Any]) -> str:
+    """What the guard did: it tells the memory that was left when it takes an engine, not when it lets one go."""
+    if "available" not in data:
+        return "release"
+    return "would_kill" if str(event.get("text")).startswith("would") else "kill"
 
 
 def _family(name: str, words: str, counts: Counter[Labels]) -> Family:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from floor.box import paths
 
-from . import machine
+from . import machine, standing
 from .happened import Happened
 from .settings import Settings
 from .traffic import Traffic
@@ -49,6 +49,7 @@ class Here:
         """All of it, as it is known now."""
         self._happened.look()
         found = [*machine.box(self._settings.box, self._root), *self._cards, *self._happened.families()]
+        found += standing.families(self._root, self._wall())
         if self._traffic is not None:
             found += machine.pool(paths.under(self._root, machine.STATE), self._wall())
             found += self._traffic.families()

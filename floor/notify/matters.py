@@ -60,3 +60,16 @@ def of_decisions(decisions: Sequence[tuple[str, str, str]]) -> list[Matter]:
 def of_holds(holds: Mapping[str, str]) -> list[Matter]:
     """Given the units that the guard keeps down, with its words, return the matters."""
     return [Matter(f"hold {unit}", f"{unit}: {words}") for unit, words in holds.items()]
+
+
+def of_direct(found: Sequence[Mapping[str, Any]]) -> list[Matter]:
+    """Given who began connections to engines of this box past the proxy ({address, connections}), return the matters:
+    such a client loads one copy alone, or is kept off and does not know why."""
+    return [
+        Matter(
+            f"direct {one['address']}",
+            f"{one['address']} asks an engine of this box past the proxy ({one['connections']} connections so far); "
+            "see `floor clients`, and give that client the proxy's address",
+        )
+        for one in found
+    ]

@@ -17,6 +17,10 @@ function seconds(value) {
   return value < 1 ? say(value * 1000, 0, " ms") : say(value, 1, " s");
 }
 
+function percent(share) {
+  return share === null || share === undefined ? "–" : say(share * 100, 0, " %");
+}
+
 // Lines over `values` (a number or null for each slot), all on one scale that begins at 0 and ends at `most` at least.
 function chart(lines, most, label) {
   const svg = document.createElementNS(SVG, "svg");

@@ -87,8 +87,8 @@ function fillModel(card, [name, one]) {
   set(figures[1].children[0], `${say(one.requests_running, 0)} + ${say(one.requests_waiting, 0)}`);
   drawn(figures[1].children[2], [running, waiting], 1,
     `requests over the last hour: running at most ${say(highest(running), 0)}, waiting (dashed) at most ${say(highest(waiting), 0)}`);
-  set(figures[2].children[0], one.kv_cache_usage_ratio === null ? "–" : say(one.kv_cache_usage_ratio * 100, 0, " %"));
-  drawn(figures[2].children[2], [cache], 1, `share of the cache in use over the last hour, at most ${say(highest(cache) * 100, 0)} %`);
+  set(figures[2].children[0], percent(one.kv_cache_usage_ratio));
+  drawn(figures[2].children[2], [cache], 1, `share of the cache in use over the last hour, at most ${percent(highest(cache))}`);
   const first = one.time_to_first_token_seconds, each = one.inter_token_seconds;
   const more = card.querySelector(".more");
   keyed(more, [
@@ -109,13 +109,15 @@ function fillCopy(tr, one) {
   drawn(cells[3], [rates], 1, `tokens a second over the last hour, at most ${say(highest(rates), 0)}`);
   set(cells[4], say(one.requests_running, 0));
   set(cells[5], say(one.requests_waiting, 0));
-  set(cells[6], one.kv_cache_usage_ratio === null ? "–" : say(one.kv_cache_usage_ratio * 100, 0, " %"));
+  set(cells[6], percent(one.kv_cache_usage_ratio));
   set(cells[7], first ? seconds(first.p50) : "–");
   const drained = one.drains.length ? `drained by ${one.drains.join(", ")}` : "";
   const why = drained || one.evidence || one.reason || "";
   set(cells[8], why);
   if (cells[8].title !== why) cells[8].title = why;
 }
+
+function plain(unit) { return unit.replace(/^floor-(copy-)?|\.(service|timer)$/g, ""); }
 
 function fillBox(tr, [name, one]) {
   const cells = tr.children, memory = one.memory;
@@ -132,8 +134,8 @@ function fillBox(tr, [name, one]) {
   meter.setAttribute("aria-label", `memory left on ${name}`);
   set(text, `${bytes(memory.available)} of ${bytes(memory.total)}`);
   const down = one.services.down;
-  set(cells[3], down.length ? `${down.join(", ")}: not active` : `${one.services.active} active`, down.length ? "out" : "");
-  set(cells[4], Object.entries(one.engines).map(([unit, state]) => `${unit.replace(/^floor-|\.service$/g, "")} ${state}`).join(", "));
+  set(cells[3], down.length ? `${down.map(plain).join(", ")}: not active` : `${one.services.active} active`, down.length ? "out" : "");
+  set(cells[4], Object.entries(one.engines).map(([unit, state]) => `${plain(unit)} ${state}`).join(", "));
   const work = one.operation && one.operation.live ? `floor ${one.operation.verb} of ${one.operation.by}` : "–";
   set(cells[5], work);
 }

@@ -216,7 +216,7 @@ def looks(page: Browser) -> None:
 def shoot(page: Browser, name: str) -> None:
     """A picture for people: into the folder that FLOOR_SHOTS names, where it does."""
     if folder := os.environ.get("FLOOR_SHOTS"):
-        page.shot(Path(folder) / name)
+        page.shot(Path(folder) / name, whole=False)
 
 
 def test_the_page_is_for_those_whom_floor_yaml_names(floor: Floor) -> None:

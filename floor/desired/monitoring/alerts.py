@@ -118,6 +118,35 @@ ALERTS = (
         "{{ $value | humanizePercentage }} of the requests to {{ $labels.model }} end with a server error.",
     ),
     Alert(
+        "FloorHeld",
+        "floor_held == 1",
+        "10m",
+        WARNING,
+        "The guard keeps {{ $labels.unit }} on {{ $labels.instance }} down for want of memory. `floor guard`.",
+    ),
+    Alert(
+        "FloorSwitchLate",
+        "min by (model) (floor_model_away_seconds) < -120",
+        "0m",
+        CRITICAL,
+        "{{ $labels.model }} has been away for a switch two minutes longer than expected. `floor status --watch`.",
+    ),
+    Alert(
+        "FloorOperationLeft",
+        "max by (verb) (floor_operation_unfinished) == 1",
+        "10m",
+        WARNING,
+        "A `floor {{ $labels.verb }}` did not end well. `floor status` names the command that finishes it.",
+    ),
+    Alert(
+        "FloorPastProxy",
+        "floor_direct_connections > floor_direct_connections offset 5m"
+        " or floor_direct_connections unless floor_direct_connections offset 5m",
+        "0m",
+        WARNING,
+        "{{ $labels.address }} asks an engine of {{ $labels.instance }} past the proxy. `floor clients`.",
+    ),
+    Alert(
         "FloorGuardActed",
         f"increase({_KILLS}[15m]) > 0 or {_KILLS} unless {_KILLS} offset 15m",  # the first one begins the series
         "0m",

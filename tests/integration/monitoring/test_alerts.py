@@ -50,6 +50,10 @@ HEALTHY = {
     'floor_proxy_requests_total{instance="a",model="m",copy="",status="503"}': "_x20 1x40",
     'floor_decisions_total{instance="a",service="guard",action="would_kill",copy="x"}': "_x10 1x50",
     'floor_box_memory_available_bytes{instance="a",box="a"}': "9000000000x60",
+    # A switch within its time, an operation at work, and somebody who went past the proxy once, long before.
+    'floor_model_away_seconds{instance="a",model="m",mode="split"}': "_x5 120 60 0 -60 stale _x50",
+    'floor_operation_unfinished{instance="a",verb="switch"}': "0x60",
+    'floor_held{instance="a",unit="floor-copy-m.service"}': "_x5 1x5 stale _x50",
 }
 
 

@@ -1,0 +1,52 @@
+"""Who is connected to engines: to those of this box from elsewhere, and to any from this box."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+from floor.agent.call import Call
+from floor.box import connections, direct, status_ask
+
+_TURNED = re.compile(r'^http_requests_total\{[^}]*handler="none"[^}]*status="4xx"[^}]*\} (\S+)$', re.MULTILINE)
+
+
+def look(call: Call) -> dict[str, Any]:
+    """{listen: [port of each engine here], engines: ["ADDRESS:PORT" of each anywhere], pages: [metrics page of each
+    vLLM here]} → {come: [{port, address, connections}], go: [{address, port, unit, command, pid, floors, connections}],
+    direct: [{address, connections}], turned: {page: requests that the engine turned away}}."""
+    ports = {int(word) for word in call.params.texts("listen")}
+    engines = set(call.params.texts("engines"))
+    seen = connections.established()
+    come = Counter((one.own[1], one.peer[0]) for one in seen if one.own[1] in ports)
+    out = [one for one in seen if f"{one.peer[0]}:{one.peer[1]}" in engines]
+    who = connections.programs({one.inode for one in out})
+    go = Counter((one.peer, who[one.inode]) for one in out if one.inode in who)
+    return {
+        "come": [{"port": port, "address": peer, "connections": count} for (port, peer), count in come.items()],
+        "go": [
+            {
+                "address": peer[0],
+                "port": peer[1],
+                "unit": program.unit,
+                "command": program.command,
+                "pid": program.pid,
+                "floors": connections.floors(program),
+                "connections": count,
+            }
+            for (peer, program), count in go.items()
+        ],
+        "direct": direct.look(call.run),
+        "turned": {page: _turned(page) for page in call.params.texts("pages")},
+    }
+
+
+def _turned(page: str) -> int | None:
+    """How many requests a vLLM turned away before they came to any of its paths: without its key, or to a path that it
+    has not. What comes through the proxy has both. None where it does not answer."""
+    try:
+        text = status_ask.get(page, None).decode("utf-8", "replace")
+    except OSError:
+        return None
+    return round(sum(float(count) for count in _TURNED.findall(text)))
