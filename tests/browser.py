@@ -46,13 +46,14 @@ class Browser:
         self._in, theirs_out = os.pipe()
         words = [*self._enter, "chromium", *WORDS, f"--user-data-dir={self._folder}", "about:blank"]
         script = f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}'
-        self._process = subprocess.Popen(
-            ["bash", "-c", script, "chromium", *words],
-            pass_fds=(theirs_in, theirs_out),
-            stdout=subprocess.DEVNULL,
-            stderr=(self._folder.with_suffix(".log")).open("w"),
-            start_new_session=True,
-        )
+        with self._folder.with_suffix(".log").open("w") as log:
+            self._process = subprocess.Popen(
+                ["bash", "-c", script, "chromium", *words],
+                pass_fds=(theirs_in, theirs_out),
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                start_new_session=True,
+            )
         os.close(theirs_in)
         os.close(theirs_out)
         targets = self._call("Target.getTargets", session=None)["targetInfos"]

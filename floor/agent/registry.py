@@ -10,6 +10,7 @@ from floor.agent.call import Call
 from floor.errors import UsageError
 
 CALLS = {
+    "bench": ("level",),
     "box": ("reboot", "back"),
     "clients": ("ensure", "read", "put", "rotate", "retire"),
     "config": ("put",),

@@ -74,19 +74,28 @@ def former(place: Path, setting: dict[str, Any]) -> Run:
     return found
 
 
+def due(run: Run, wanted: Sequence[float]) -> float | None:
+    """The level to measure next, fewest at once first; None where all are measured, or no more are worth it."""
+    if stop(run.levels):
+        return None
+    known = {level.at for level in run.levels}
+    return min((at for at in wanted if at not in known), default=None)
+
+
+def grown(run: Run, level: Level) -> Run:
+    """The run with one level more."""
+    return Run(run.setting, tuple(sorted((*run.levels, level), key=lambda one: one.at)))
+
+
 async def sweep(
     run: Run,
     wanted: Sequence[float],
     measure: Callable[[float], Awaitable[Level]],
     done: Callable[[Run], None],
 ) -> tuple[Run, str]:
-    """Measure the levels that are wanted and missing, fewest at once first; `done` is told after each. Return the run
-    and why it stopped early, empty where it did not."""
-    for at in sorted(wanted):
-        if why := stop(run.levels):
-            return run, why
-        if any(level.at == at for level in run.levels):
-            continue
-        run = Run(run.setting, tuple(sorted((*run.levels, await measure(at)), key=lambda level: level.at)))
+    """Measure the levels that are wanted and missing; `done` is told after each. Return the run and why it stopped
+    early, empty where it did not."""
+    while (at := due(run, wanted)) is not None:
+        run = grown(run, await measure(at))
         done(run)
     return run, stop(run.levels)

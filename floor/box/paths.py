@@ -74,6 +74,7 @@ WORK = LIB / "work"  # held shared by every call that changes something, alone b
 NEEDRESTART = Path("/etc/needrestart/conf.d/floor.conf")
 
 FETCH_RUN = RUN / "fetch"  # what is being fetched now: jobs, their state, their locks
+BENCH_RUN = RUN / "bench"  # orders of a measurement that is about to begin
 FETCH_UNIT = "floor-fetch-"  # how the units of a fetch begin: they come and go beside what is deployed
 FETCH_SPOOL = LIB / "fetch"  # images on their way from box to box
 GUARD_SETTINGS = ETC / "guard.json"

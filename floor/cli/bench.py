@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from floor.cli.options import DEFAULT, ConfigPath, Json, load, say
+from floor.cli.options import DEFAULT, ConfigPath, Json, open_site, say
 
 if TYPE_CHECKING:
     from floor.bench.knee import Advice
     from floor.bench.run import Run
+    from floor.bench.traffic import Request
+    from floor.config.model import Config
+    from floor.operations.bench import Plan
+    from floor.operations.site import Site
 
 LEVELS = "1,2,4,8,12,16,24,32"
 
@@ -24,6 +29,8 @@ def bench(
         str | None, typer.Option(help="Any OpenAI-compatible address, in place of the model's pool.")
     ] = None,
     key_file: Annotated[Path | None, typer.Option(help="File with the key that is asked for there.")] = None,
+    copy: Annotated[str | None, typer.Option(help="One copy, which is out of every pool while it is measured.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Take that copy out though it is the last one.")] = False,
     levels: Annotated[str, typer.Option(help="How many requests at once; with --open how many a second.")] = LEVELS,
     seconds: Annotated[float, typer.Option(min=1, help="How long each level is measured.")] = 60.0,
     mix: Annotated[str, typer.Option(help="Built-in requests: short, long or mix.")] = "mix",
@@ -52,15 +59,18 @@ def bench(
         compared(str(compare), run.load(compare), str(out), run.load(out))
         return
     if write and (url is not None or open_loop):
-        raise UsageError("--write: needs the model's own pool and requests at once; leave out --url and --open")
-    known = None if url is not None else load(config).config
-    name, address = (model or "", url) if known is None else work.target(known, model)
-    if not name:
-        raise UsageError("--url: name the model that is asked there, such as `floor bench flagship --url …`")
-    requests, word = work.traffic(mix, traffic)
-    key = key_file.read_text().strip() if key_file else None
-    plan = work.Plan(str(address).rstrip("/"), name, key, requests, word, _levels(levels), seconds, open_loop)
-    found, why = work.measure(plan, out, lambda line: typer.echo(line, err=True))
+        raise UsageError("--write: needs the model's own copies and requests at once; leave out --url and --open")
+    if copy is not None and url is not None:
+        raise UsageError("--copy: is one of floor.yaml's; leave out --url")
+    site = None if url is not None else open_site(config)
+    known = None if site is None else site.loaded.config
+    how = _How(work.traffic(mix, traffic), _levels(levels), seconds, open_loop, out)
+    if site is not None and copy is not None:
+        name, (found, why) = _one_copy(site, copy, how, last=force)
+    else:
+        key = key_file.read_text().strip() if key_file else None
+        name, (found, why) = _whole_pool(known, model, url, key, how)
+    word = how.traffic[1]
     advice = work.advise(found.levels, first_token)
     if svg is not None:
         svg.write_text(draw.svg(f"{name}: {word}", found.levels, advice.at))
@@ -69,7 +79,54 @@ def bench(
     else:
         measured(found, advice, why)
     if write and advice.at is not None and known is not None:
-        say(work.write(config, name, work.cap(known, name, advice.at)) or f"{config} says so already")
+        say(
+            work.write(config, name, work.cap(known, name, advice.at, copies=1 if copy else None))
+            or f"{config} says so already"
+        )
+
+
+@dataclass(frozen=True)
+class _How:
+    """Requests and the word for them, levels, seconds of each, whether the loop is open, and where it is kept."""
+
+    traffic: tuple[tuple[Request, ...], str]
+    levels: tuple[float, ...]
+    seconds: float
+    open_loop: bool
+    out: Path
+
+    def plan(self, url: str, model: str, key: str | None) -> Plan:
+        from floor.operations.bench import Plan
+
+        requests, word = self.traffic
+        return Plan(url.rstrip("/"), model, key, requests, word, self.levels, self.seconds, self.open_loop)
+
+
+def _one_copy(site: Site, copy: str, how: _How, *, last: bool) -> tuple[str, tuple[Run, str]]:
+    from floor.operations import bench, bench_copy
+
+    one = bench_copy.find(site, copy)
+    bench.beyond(site.loaded.config, one.model, how.levels, _tell, copies=1)
+    plan = how.plan(bench_copy.address(site, one), one.model, None)
+    return one.model, bench_copy.measure(site, one, plan, how.out, _tell, last=last)
+
+
+def _whole_pool(
+    config: Config | None, model: str | None, url: str | None, key: str | None, how: _How
+) -> tuple[str, tuple[Run, str]]:
+    from floor.errors import UsageError
+    from floor.operations import bench
+
+    name, address = (model or "", str(url)) if config is None else bench.target(config, model)
+    if not name:
+        raise UsageError("--url: name the model that is asked there, such as `floor bench flagship --url …`")
+    if config is not None:
+        bench.beyond(config, name, how.levels, _tell)
+    return name, bench.measure(how.plan(address, name, key), how.out, _tell)
+
+
+def _tell(line: str) -> None:
+    typer.echo(line, err=True)
 
 
 def _levels(text: str) -> tuple[float, ...]:

@@ -103,6 +103,13 @@ def measure(plan: Plan, place: Path, say: Callable[[str], None]) -> tuple[run.Ru
     return found, why
 
 
+def kept(found: run.Run, level: Level, place: Path, say: Callable[[str], None]) -> run.Run:
+    """The run with one level more, which is kept in `place`."""
+    grown = run.grown(found, level)
+    _done(place, say, grown)
+    return grown
+
+
 def _done(place: Path, say: Callable[[str], None], found: run.Run) -> None:
     run.save(place, found)
     say(f"{len(found.levels)} levels measured, kept in {place}")
@@ -113,9 +120,23 @@ def advise(levels: Sequence[Level], first_token: float | None) -> knee.Advice:
     return knee.advise(levels, random.Random(SEED).randrange, first_token)  # noqa: S311 -- noise, no secret
 
 
-def cap(config: Config, model: str, at: float) -> int:
-    """Given what is advised for a whole pool, return the max_requests of each of its copies."""
-    return max(1, math.ceil(at / max(1, len(config.copies(model)))))
+def cap(config: Config, model: str, at: float, copies: int | None = None) -> int:
+    """Given what is advised for so many copies (None: for a whole pool), return the max_requests of each."""
+    return max(1, math.ceil(at / (copies or max(1, len(config.copies(model))))))
+
+
+def beyond(
+    config: Config, model: str, levels: Sequence[float], say: Callable[[str], None], copies: int | None = None
+) -> None:
+    """Say where levels are more than the copies take at once: what is beyond that waits in the engine's queue."""
+    found = config.copies(model)
+    each = [one.max_requests for one in found[: copies or len(found)] if one.max_requests is not None]
+    most = sum(each)
+    if most and max(levels) > most:
+        say(
+            f"more than {most} at once wait in the engine's queue (max_requests of {model}); to measure beyond that, "
+            "deploy a higher max_requests first"
+        )
 
 
 def write(path: Path, model: str, most: int) -> str:

@@ -59,7 +59,7 @@ def drain(site: Site, copy: ResolvedCopy, say: Say, *, last: bool) -> None:
         raise
     say(f"{copy.backend} is out of every pool" + (" that can be reached" if away else ""))
     if copy.managed:
-        _idle(site, copy, say)
+        idle(site, copy, say)
     if away:
         raise BoxError("\n".join(away) + f"\nits pool still has {copy.backend}; drain it again once the box answers")
 
@@ -101,7 +101,8 @@ def _pool(site: Site, proxy: str, copy: ResolvedCopy, *, member: bool) -> None:
         raise FloorError(f"{what}: {why}; see `floor status`")
 
 
-def _idle(site: Site, copy: ResolvedCopy, say: Say) -> None:
+def idle(site: Site, copy: ResolvedCopy, say: Say) -> None:
+    """Wait until nothing runs on a managed copy, at most for its longest request, and say how that ended."""
     deadline = site.clock() + copy.request_time
     quiet = 0
     answer: dict[str, Any] = {}

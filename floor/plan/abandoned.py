@@ -11,6 +11,7 @@ from floor.plan.seen import OperationSeen, Seen
 
 ABORT = "deploy --abort"  # the verb of an operation that goes back
 SWITCH, SWITCH_BACK = "switch", "switch --abort"
+BENCH = "bench"
 
 
 def unfinished(seen: Mapping[str, Seen]) -> OperationSeen | None:
@@ -68,6 +69,8 @@ def finishing(verb: str, target: Any) -> str:
         return f"floor remove {target}"
     if verb == SWITCH and isinstance(target, dict):
         return f"floor {verb} {target.get('mode')}"
+    if verb == BENCH and isinstance(target, dict):
+        return f"floor {verb} --copy {target.get('copy')}"
     return f"floor {verb}"
 
 

@@ -118,7 +118,7 @@ def prometheus(floor: Floor, folder: Path) -> Iterator[Any]:
     enter = floor.lab.client.enter()
     flags = [f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
     flags += ["--web.listen-address=127.0.0.1:9090", "--log.level=error"]
-    process = subprocess.Popen([*enter, "prometheus", *flags], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([*enter, "prometheus", *flags], stderr=subprocess.DEVNULL)
 
     def ask(path: str) -> Any:
         done = floor.lab.client.run(["curl", "-sS", "-m", "5", f"http://127.0.0.1:9090/api/v1/{path}"], check=False)
@@ -249,4 +249,92 @@ def test_a_terminal_shows_it_and_goes_to_another_proxy_box(floor: Floor) -> None
     finally:
         floor.lab.boxes["boxa"].heal()
         process.terminate()
-        process.wait(10)
+        process.communicate(timeout=20)
+
+
+def test_who_skips_the_proxy_is_named_within_five_seconds(floor: Floor) -> None:
+    """A job on a box that asks the other box's engine, which no firewall can tell from the proxy there; and a stranger,
+    who is kept off and counted."""
+    lab = floor.lab
+    engine = f"http://{lab.boxes['boxb'].address}:8000"
+    body = json.dumps({"model": "flagship", "prompt": "x", "max_tokens": 4000, "stream": True})
+    # With the engine key, as a batch job that was given it would.
+    job = f"curl -sS -N -m 30 -H \"Authorization: Bearer $(cat /etc/floor/secrets/engine.key)\" -d '{body}'"
+    words = [
+        "systemd-run",
+        "--quiet",
+        "--unit=batch",
+        "sh",
+        "-c",
+        f"{job} -H 'Content-Type: application/json' {engine}/v1/completions",
+    ]
+    lab.boxes["boxa"].run(words)
+    began = time.monotonic()
+
+    def named() -> list[dict[str, Any]]:
+        found = json.loads(floor("clients", "--json").stdout)["connections"]
+        return [one for one in found if one["kind"] == "past the proxy"]
+
+    seen: list[dict[str, Any]] = []
+
+    def shown() -> bool:
+        seen[:] = named()
+        return bool(seen)
+
+    until("it is shown", shown, 10)
+    took = time.monotonic() - began
+    print(f"named after {took:.1f} s: {seen}")
+    assert took < 2 * 5
+    assert [(one["engine"], one["address"]) for one in seen] == [("flagship@boxb", "boxa")]
+    assert seen[0]["who"].startswith("boxa: curl -sS -N -m 30")
+    assert seen[0]["who"].endswith("batch.service)")
+    every = json.loads(floor("clients", "--json").stdout)["connections"]
+    assert {"proxy", "check", "past the proxy"} >= {one["kind"] for one in every} >= {"past the proxy", "proxy"}
+    lab.boxes["boxa"].run(["systemctl", "stop", "batch.service"])
+    until("it is gone", lambda: not named(), 10)
+    done = lab.client.run(["curl", "-sS", "-m", "2", f"{engine}/v1/models"], check=False)
+    assert done.returncode == 28  # no answer: dropped
+    out = floor("clients").stdout
+    assert "nobody is connected to an engine past the proxy" in out
+    assert f"boxb: {lab.client.address} began" in out
+    assert "kept off" in out
+    until(
+        "the watchdog has seen it",
+        lambda: f'floor_direct_connections{{address="{lab.client.address}"}}' in get(lab, "/metrics", "boxb")[1],
+        90,
+        1,
+    )
+
+
+def test_bench_takes_one_copy_out_and_gives_it_back(floor: Floor, tmp_path: Path) -> None:
+    """The other one serves meanwhile; killed in the middle, the copy is back when the hold lapses at the latest."""
+    out = tmp_path / "run.json"
+    words = [
+        "bench",
+        "--copy",
+        "flagship@boxb",
+        "--levels",
+        "1,2,4",
+        "--seconds",
+        "2",
+        "--mix",
+        "short",
+        "--out",
+        str(out),
+    ]
+    seen: list[int] = []
+    process = floor.start(*words, "--json")
+    while process.poll() is None:
+        seen.append(len(pool(floor.lab)))
+        time.sleep(0.2)
+    said, _ = process.communicate()
+    assert process.returncode == 0, said
+    assert set(seen) == {1, 2}
+    assert pool(floor.lab) == ["flagship@boxa", "flagship@boxb"]
+    found = json.loads(said[said.index("{") :])
+    print(f"levels {[(one['at'], one['tokens_per_second']) for one in found['levels']]}, {found['advice']}")
+    assert [one["at"] for one in found["levels"]] == [1, 2, 4]
+    assert all(one["errors"] == 0 for one in found["levels"])
+    again = floor(*words)  # everything is measured: nobody is taken out
+    assert "is out of every pool" not in again.stderr
+    assert floor("deploy").stdout.strip() == "nothing to do"
