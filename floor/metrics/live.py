@@ -100,7 +100,11 @@ def _model(
 def _box(box: Box, now: float) -> dict[str, Any]:
     told, age = box.told, None if box.at is None else now - box.at
     silent = age is None or age > LATE
-    services = {name: state for name, state in told.units.items() if not name.startswith(ENGINES)}
+    services = {
+        name: state
+        for name, state in told.units.items()
+        if not name.startswith(ENGINES) and not name.endswith(".target")
+    }
     down = sorted(name for name, state in services.items() if state != "active" and name not in RUNS_ONCE)
     return {
         "up": not silent,

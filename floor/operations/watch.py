@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import queue
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +12,7 @@ from floor.desired.leave import status_url
 from floor.errors import BoxError
 from floor.operations.site import Site, box_facts
 
+PATIENCE = 6.0  # seconds without a line, of which one comes each second; the first one waits for ssh and two looks
 AGAIN = 2.0  # seconds before the proxy boxes are tried once more, when none of them told anything
 
 
@@ -26,7 +29,7 @@ def watch(site: Site) -> Iterator[dict[str, Any]]:
         failed: list[str] = []
         for name in config.proxy.boxes:
             try:
-                for line in site.boxes[name].stream("live.follow", {"name": name, "boxes": boxes}):
+                for line in _within(name, site.boxes[name].stream("live.follow", {"name": name, "boxes": boxes})):
                     ever = True
                     yield _read(name, line)
                 failed.append(f"{name}: the connection ended")
@@ -36,6 +39,32 @@ def watch(site: Site) -> Iterator[dict[str, Any]]:
             raise BoxError("\n".join(failed))
         yield {"lost": "; ".join(failed)}
         site.sleep(AGAIN)
+
+
+def _within(name: str, lines: Iterator[str]) -> Iterator[str]:
+    """Pass lines on as they come. Raise what reading them raises, and BoxError where none comes for `PATIENCE` seconds:
+    ssh itself needs longer to see that a box is gone."""
+    found: queue.Queue[str | BaseException | None] = queue.Queue()
+
+    def read() -> None:
+        try:
+            for line in lines:
+                found.put(line)
+            found.put(None)
+        except BaseException as error:  # whatever it is, it is raised where lines are read
+            found.put(error)
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        try:
+            one = found.get(timeout=PATIENCE)
+        except queue.Empty:
+            raise BoxError(f"{name}: no word for {PATIENCE:g} s") from None
+        if one is None:
+            return
+        if isinstance(one, BaseException):
+            raise one
+        yield one
 
 
 def _read(name: str, line: str) -> dict[str, Any]:

@@ -113,7 +113,8 @@ function fillCopy(tr, one) {
   set(cells[7], first ? seconds(first.p50) : "–");
   const drained = one.drains.length ? `drained by ${one.drains.join(", ")}` : "";
   const why = drained || one.evidence || one.reason || "";
-  set(cells[8], why);
+  if (!cells[8].firstElementChild) cells[8].append(element("div"));
+  set(cells[8].firstElementChild, why);
   if (cells[8].title !== why) cells[8].title = why;
 }
 

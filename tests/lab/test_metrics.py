@@ -167,6 +167,7 @@ def test_a_browser_shows_at_once_that_a_copy_went_and_came(floor: Floor, tmp_pat
         page.until(out.format("in"), 10)
         page.until("document.querySelector('#events li') !== null", 10)
         page.until("parseFloat(document.querySelector('#models strong').textContent) > 0", 15)
+        page.until("document.getElementById('warnings').textContent === 'nothing'", 15)
         box.run(["kill", "-9", str(box.pid(UNIT))])
         killed = time.monotonic()
         page.until(out.format("out"), 2 * SHOWN)
