@@ -16,6 +16,7 @@ from rich.text import Text
 
 GIB = 1 << 30
 BAR = 10  # characters of a bar
+WIDE = 110  # columns below which bars and the time of each token are left out
 EVENTS = 6  # at least so many, where there are; more where there is room
 LATE = 5.0  # seconds after which what is shown is old
 
@@ -31,7 +32,7 @@ def show(documents: Iterable[Mapping[str, Any]], console: Console | None = None)
         for document in arriving(documents, LATE):
             lost = document.get("lost", "")
             last = last if lost else document
-            live.update(view(last, str(lost), console.size.height), refresh=True)
+            live.update(view(last, str(lost), console.size.height, console.size.width), refresh=True)
 
 
 def arriving(documents: Iterable[Mapping[str, Any]], late: float) -> Iterator[Mapping[str, Any]]:
@@ -64,13 +65,14 @@ def arriving(documents: Iterable[Mapping[str, Any]], late: float) -> Iterator[Ma
         yield one
 
 
-def view(found: Mapping[str, Any], lost: str, height: int) -> RenderableType:
-    """Given the last document, why there is none now (empty: there is) and the terminal's lines, return what to draw.
-    What has no room is left out from below: events first."""
+def view(found: Mapping[str, Any], lost: str, height: int, width: int) -> RenderableType:
+    """Given the last document, why there is none now (empty: there is) and the terminal's lines and columns, return
+    what to draw. What has no room is left out from below: events first."""
     if not found:
         return Text(f"nothing is known yet: {lost}", "red")
-    parts: list[RenderableType] = [_head(found, lost), Text(""), _models(found), Text(""), _copies(found), Text("")]
-    parts += [_boxes(found)]
+    wide = width >= WIDE
+    parts: list[RenderableType] = [_head(found, lost), Text(""), _models(found, wide=wide), Text("")]
+    parts += [_copies(found, wide=wide), Text(""), _boxes(found, wide=wide)]
     room = max(0, height - 8 - len(found["models"]) - len(found["copies"]) - len(found["boxes"]))
     warnings = [Text(f"! {text}", "yellow", no_wrap=True, overflow="ellipsis") for text in found["warnings"]]
     shown = warnings[: max(1, room - EVENTS)]
@@ -93,7 +95,7 @@ def _head(found: Mapping[str, Any], lost: str) -> Text:
 
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0), expand=True)
-    numbers = ("tok/s", "running", "waiting", "first token", "each token")
+    numbers = ("tok/s", "run", "wait", "first token", "each token")
     for column in columns:
         wide = column in ("", "why", "at work")
         side: JustifyMethod = "right" if column in numbers else "left"
@@ -101,10 +103,14 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _models(found: Mapping[str, Any]) -> Table:
-    table = _table("model", "tok/s", "running", "waiting", "cache", "first token", "each token", "")
+def _columns(*, wide: bool) -> tuple[str, ...]:
+    return ("tok/s", "run", "wait", "cache", "first token", *(["each token"] if wide else []))
+
+
+def _models(found: Mapping[str, Any], *, wide: bool) -> Table:
+    table = _table("model", *_columns(wide=wide), "")
     for name, one in found["models"].items():
-        table.add_row(Text(name, "bold"), *_figures(one), _served(one))
+        table.add_row(Text(name, "bold"), *_figures(one, wide=wide), _served(one))
     return table
 
 
@@ -117,10 +123,10 @@ def _served(one: Mapping[str, Any]) -> Text:
     return Text(f"{one['members']} of {one['copies']} serve", style)
 
 
-def _copies(found: Mapping[str, Any]) -> Table:
-    table = _table("copy", "tok/s", "running", "waiting", "cache", "first token", "each token", "pool", "why")
+def _copies(found: Mapping[str, Any], *, wide: bool) -> Table:
+    table = _table("copy", *_columns(wide=wide), "pool", "why")
     for one in found["copies"]:
-        table.add_row(Text(one["copy"]), *_figures(one), _pool(one), Text(_why(one)))
+        table.add_row(Text(one["copy"]), *_figures(one, wide=wide), _pool(one), Text(_why(one)))
     return table
 
 
@@ -136,19 +142,19 @@ def _why(one: Mapping[str, Any]) -> str:
     return str(one["evidence"] or one["reason"] or "")
 
 
-def _figures(one: Mapping[str, Any]) -> Iterator[RenderableType]:
+def _figures(one: Mapping[str, Any], *, wide: bool) -> Iterator[RenderableType]:
     """What is not known is a dash, never 0."""
     yield _number(one["generated_tokens_per_second"], 1)
     yield _number(one["requests_running"], 0)
     yield _number(one["requests_waiting"], 0)
-    yield _bar(one["kv_cache_usage_ratio"])
-    for name in ("time_to_first_token_seconds", "inter_token_seconds"):
+    yield _bar(one["kv_cache_usage_ratio"], wide=wide)
+    for name in ("time_to_first_token_seconds", *(["inter_token_seconds"] if wide else [])):
         times = one[name]
         yield "-" if times is None or times["p50"] is None else _seconds(times["p50"])
 
 
-def _boxes(found: Mapping[str, Any]) -> Table:
-    table = _table("box", "mode", "memory left", "services", "at work")
+def _boxes(found: Mapping[str, Any], *, wide: bool) -> Table:
+    table = _table("box", "mode", "memory", "services", "at work")
     for name, box in found["boxes"].items():
         if not box["up"]:
             table.add_row(name, Text("silent", "red"), "", "", Text(box["why"], "red"))
@@ -157,17 +163,18 @@ def _boxes(found: Mapping[str, Any]) -> Table:
         services = Text(f"{len(down)} down", "red") if down else Text(f"{box['services']['active']} active")
         work = box["operation"]
         told = f"floor {work['verb']} of {work['by']}" if work and work["live"] else ""
-        table.add_row(name, box["mode"] or "none yet", _memory(box["memory"]), services, told)
+        table.add_row(name, box["mode"] or "none yet", _memory(box["memory"], wide=wide), services, told)
     return table
 
 
-def _memory(memory: Mapping[str, Any]) -> Text:
+def _memory(memory: Mapping[str, Any], *, wide: bool) -> Text:
     total, left = memory["total"], memory["available"]
     if not total or left is None:
         return Text("unknown")
     low = left <= (memory["floor"] or 0.05 * total)
-    text = _bar(1 - left / total, "red" if low else "")
-    return text.append(f" {left / GIB:.1f} of {total / GIB:.1f} GiB")
+    style = "red" if low else ""
+    text = _bar(1 - left / total, style, wide=True).append(" ") if wide else Text("", style)
+    return text.append(f"{left / GIB:.1f} of {total / GIB:.1f} GiB left")
 
 
 def _event(event: Mapping[str, Any]) -> Text:
@@ -175,11 +182,11 @@ def _event(event: Mapping[str, Any]) -> Text:
     return Text(f"{when}  {event['box']}: {event['who']}: {event['text']}", "dim", no_wrap=True, overflow="ellipsis")
 
 
-def _bar(share: float | None, style: str = "") -> Text:
+def _bar(share: float | None, style: str = "", *, wide: bool) -> Text:
     if share is None:
         return Text("-")
     full = round(BAR * min(1.0, max(0.0, share)))
-    return Text(f"{'█' * full}{'░' * (BAR - full)} {share:4.0%}", style)
+    return Text(f"{'█' * full}{'░' * (BAR - full)} {share:4.0%}" if wide else f"{share:4.0%}", style)
 
 
 def _number(value: float | None, digits: int) -> str:

@@ -30,8 +30,9 @@ def watch(site: Site) -> Iterator[dict[str, Any]]:
         for name in config.proxy.boxes:
             try:
                 for line in _within(name, site.boxes[name].stream("live.follow", {"name": name, "boxes": boxes})):
+                    document = _read(name, line)
                     ever = True
-                    yield _read(name, line)
+                    yield document
                 failed.append(f"{name}: the connection ended")
             except BoxError as error:
                 failed.append(str(error))

@@ -126,6 +126,7 @@ class SimulatedBox:
         self.full = False  # no memory is free
         self.events: list[dict[str, Any]] = []
         self.journal: list[str] = []
+        self.connections: dict[str, Any] = {"come": [], "go": [], "direct": [], "turned": {}}
         self.left: dict[str, list[int]] = {}
         self.others: list[Other] = []  # what somebody else runs here
         self.address = ""  # the literal of its host

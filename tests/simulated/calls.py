@@ -49,6 +49,9 @@ class Calls:
     def metrics_read(self, params: dict[str, Any]) -> Any:
         return {"seconds": params["seconds"], "models": {}, "copies": []}
 
+    def connections_look(self, params: dict[str, Any]) -> Any:
+        return self._box.connections
+
     def operation_take(self, params: dict[str, Any]) -> Any:
         self._box.record = lease.take(self._box.record, params, self._box.moment())
         return self._box.record

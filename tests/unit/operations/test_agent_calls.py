@@ -16,7 +16,7 @@ from floor.box import secrets
 from floor.box.command import Result
 from floor.box.locked import mine
 from floor.errors import FloorError, UsageError
-from floor.operations import checks, drain, guard, key, logs, metrics, removal, watchdog
+from floor.operations import checks, clients, drain, guard, key, logs, metrics, removal, watchdog
 from floor.operations.status import status
 from tests.simulated.situation import SPLIT, THREE_BOXES, Situation
 
@@ -28,6 +28,7 @@ ELSEWHERE = {
     "launch.trial",
     "operation.renew",
 }  # have their own
+ELSEWHERE |= {"live.follow", "bench.level"}  # streams
 ELSEWHERE |= {f"fetch.{verb}" for verb in CALLS["fetch"]}
 ELSEWHERE |= {f"fabric.{verb}" for verb in CALLS["fabric"]}
 ELSEWHERE |= {f"foreign.{verb}" for verb in CALLS["foreign"]}
@@ -87,6 +88,7 @@ def sent(situation: Situation) -> dict[tuple[str, tuple[str, ...]], dict[str, An
     watchdog.look(site, once=False, dry_run=False)
     watchdog.look(site, once=True, dry_run=True)
     metrics.metrics(site, 1.0)
+    clients.clients(site)
     removal.remove(
         site, "spark-c", print, print, bool, yes=True, purge=False, force=False, take_off=lambda *_a, **_k: True
     )

@@ -1,0 +1,76 @@
+"""Connections and who holds them, as /proc tells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from floor.box.connections import Connection, Program, established, floors, parse, programs
+
+LINE = "   3: 0B4D000A:1F40 0C4D000A:D2F0 01 00000000:00000000 02:000A 00000000     0        0 51234 2 0 0 20 4 0 10 -1"
+MAPPED = (
+    "   0: 0000000000000000FFFF00000B4D000A:1F40 0000000000000000FFFF0000074D000A:0050 01 00000000:00000000 00:00000000"
+    " 00000000     0        0 7 1 0 20 0 0 10 -1"
+)
+SIX = (
+    "   1: 000000FD000000000000000001000000:1F40 000000FD000000000000000007000000:0051 01 00000000:00000000 00:00000000"
+    " 00000000     0        0 8 1 0 20 0 0 10 -1"
+)
+
+
+def test_a_line() -> None:
+    assert parse(LINE) == Connection(("10.0.77.11", 8000), ("10.0.77.12", 54000), 51234)
+    assert parse(MAPPED) == Connection(("10.0.77.11", 8000), ("10.0.77.7", 80), 7)
+    assert parse(SIX) == Connection(("fd00::1", 8000), ("fd00::7", 81), 8)
+
+
+@pytest.mark.parametrize("line", ["", "  sl  local_address", LINE.replace(" 01 ", " 0A ")])
+def test_what_is_not_up_or_no_line(line: str) -> None:
+    assert parse(line) is None
+
+
+def test_both_families_and_a_kernel_with_one(tmp_path: Path) -> None:
+    (tmp_path / "net").mkdir()
+    assert established(tmp_path) == []
+    (tmp_path / "net" / "tcp").write_text(f"head\n{LINE}\n")
+    assert [one.inode for one in established(tmp_path)] == [51234]
+    (tmp_path / "net" / "tcp6").write_text(f"head\n{MAPPED}\n{SIX}\n")
+    assert [one.inode for one in established(tmp_path)] == [51234, 7, 8]
+
+
+def process(proc: Path, pid: int, group: str, command: str, *sockets: int) -> None:
+    folder = proc / str(pid)
+    (folder / "fd").mkdir(parents=True)
+    (folder / "cgroup").write_text(f"0::{group}\n")
+    (folder / "cmdline").write_bytes(command.replace(" ", "\0").encode() + b"\0")
+    for number, inode in enumerate(sockets):
+        (folder / "fd" / str(number)).symlink_to(f"socket:[{inode}]")
+    (folder / "fd" / "99").symlink_to("/dev/null")
+
+
+def test_who_holds_a_socket(tmp_path: Path) -> None:
+    process(tmp_path, 5, "/system.slice/batch.service", "python3 job.py --all", 70, 71)
+    process(tmp_path, 6, "/user.slice/user-0.slice/session-3.scope", "curl http://x", 72)
+    process(tmp_path, 7, "/", "init", 73)
+    (tmp_path / "8").mkdir()  # gone by now
+    (tmp_path / "net").mkdir()
+    assert programs({71, 72, 73, 99}, tmp_path) == {
+        71: Program(5, "batch.service", "python3 job.py --all"),
+        72: Program(6, "session-3.scope", "curl http://x"),
+        73: Program(7, "", "init"),
+    }
+    assert programs(set(), tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("program", "own"),
+    [
+        (Program(1, "floor-pool.service", "python"), True),
+        (Program(1, "session-1.scope", "/opt/floor/current/bin/python -I -m floor.agent"), True),
+        (Program(1, "batch.service", "python3 job.py"), False),
+        (Program(1, "", ""), False),
+    ],
+)
+def test_which_are_floors_own(program: Program, own: bool) -> None:
+    assert floors(program) is own

@@ -1,0 +1,115 @@
+"""One copy is measured outside of its pools, and is in them again whatever happens."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from floor.bench.level import Level, to_json
+from floor.bench.traffic import built_in
+from floor.errors import BoxError, RefusedError, UsageError
+from floor.operations import bench_copy
+from floor.operations.bench import Plan
+from tests.simulated.situation import ONE_BOX, Situation
+
+LEVEL = Level(1.0, (10.0, 10.0), 60.0, {}, {}, 5, 0)
+
+
+def plan(*levels: float) -> Plan:
+    return Plan("http://192.0.2.12:8000", "flagship", None, built_in("short"), "short", levels, 1.0)
+
+
+def measured(situation: Situation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *levels: float, **how: Any) -> Any:
+    """Measure the copy on spark-b; return the run, the orders that boxes got, and who was a member meanwhile."""
+    site = situation.site()
+    orders: list[tuple[str, dict[str, Any]]] = []
+    members: list[set[str]] = []
+
+    def stream(box: Any, name: str, params: dict[str, Any]) -> Any:
+        assert name == "bench.level"
+        orders.append((box.name, params))
+        members.append(situation.members()[0])
+        if how.get("wrong"):
+            raise how["wrong"]
+        yield json.dumps({"level": {**to_json(LEVEL), "at": params["at"]}})
+
+    monkeypatch.setattr(type(situation.box("spark-a")), "stream", stream)
+    copy = bench_copy.find(site, how.get("copy", "flagship@spark-b"))
+    out = tmp_path / "run.json"
+    found = bench_copy.measure(site, copy, plan(*levels), out, situation.said.append, last=how.get("last", False))
+    return found[0], orders, members
+
+
+def test_it_is_out_while_it_is_measured_and_in_again(
+    deployed: Situation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found, orders, members = measured(deployed, monkeypatch, tmp_path, 4, 1, 2)
+    assert [level.at for level in found.levels] == [1, 2, 4]
+    assert [box for box, _ in orders] == ["spark-a"] * 3  # not from its own box
+    assert members == [{"flagship@spark-a"}] * 3
+    assert deployed.members() == [{"flagship@spark-a", "flagship@spark-b"}] * 2
+    assert deployed.box("spark-a").record["state"] == "done"  # type: ignore[index]
+    assert not deployed.deploy()
+
+
+def test_the_key_is_not_sent_and_no_prompt_twice(
+    deployed: Situation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _, orders, _ = measured(deployed, monkeypatch, tmp_path, 1, 2)
+    assert [order["key"] for _, order in orders] == [True, True]
+    assert "engine-key" not in json.dumps(orders)
+    assert orders[1][1]["first"] - orders[0][1]["first"] == LEVEL.requests
+
+
+def test_what_was_measured_is_not_measured_again(
+    deployed: Situation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    measured(deployed, monkeypatch, tmp_path, 1, 2)
+    _, orders, _ = measured(deployed, monkeypatch, tmp_path, 1, 2, 4)
+    assert [order["at"] for _, order in orders] == [4]
+    _, orders, _ = measured(deployed, monkeypatch, tmp_path, 1, 2)
+    assert orders == []
+    other = Plan("http://x", "flagship", None, built_in("short"), "short", (1.0,), 1.0)
+    copy = bench_copy.find(deployed.site(), "flagship@spark-b")
+    with pytest.raises(UsageError, match="holds a run with other url"):
+        bench_copy.measure(deployed.site(), copy, other, tmp_path / "run.json", print, last=False)
+
+
+@pytest.mark.parametrize("wrong", [BoxError("spark-a: lost"), KeyboardInterrupt()])
+def test_whatever_happens_the_pools_have_it_again(
+    deployed: Situation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wrong: BaseException
+) -> None:
+    with pytest.raises(type(wrong)):
+        measured(deployed, monkeypatch, tmp_path, 1, wrong=wrong)
+    deployed.world.sleep(5.0)
+    assert "flagship@spark-b" in deployed.members()[0]
+    assert deployed.box("spark-a").recorded.get("flagship@spark-b", ()) == ()
+
+
+def test_the_last_one_is_not_taken(situation: Situation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    situation.text = ONE_BOX
+    situation.deploy()
+    with pytest.raises(RefusedError, match="is the only member"):
+        measured(situation, monkeypatch, tmp_path, 1, copy="spark-a")
+    found, orders, _ = measured(situation, monkeypatch, tmp_path, 1, copy="spark-a", last=True)
+    assert len(found.levels) == 1
+    assert orders[0][0] == "spark-a"  # there is no other box to ask from
+
+
+def test_a_box_that_is_away_is_no_time_to_measure(
+    deployed: Situation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    deployed.box("spark-a").up = False
+    with pytest.raises(BoxError, match="not every box answers"):
+        measured(deployed, monkeypatch, tmp_path, 1)
+
+
+def test_no_result_is_an_error(deployed: Situation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(deployed.box("spark-a")), "stream", lambda *_: iter(["", "{}", "no"]))
+    site = deployed.site()
+    copy = bench_copy.find(site, "flagship@spark-b")
+    with pytest.raises(BoxError, match="spark-a: the measurement ended without a result"):
+        bench_copy._level(site, "spark-a", copy, plan(1), 1, 0)
