@@ -164,7 +164,9 @@ def test_any_parameters_get_words_and_never_a_fault_of_floor(tmp_path: Path, nam
 
 def test_an_unknown_call_names_the_known_ones(tmp_path: Path) -> None:
     _, answer = ask(b'{"call": "observ"}\n', tmp_path)
-    assert answer["error"]["message"].startswith("call 'observ': not known here; known are bench.level, box.reboot, box.back,")
+    assert answer["error"]["message"].startswith(
+        "call 'observ': not known here; known are bench.level, box.reboot, box.back,"
+    )
 
 
 def test_every_known_call_has_its_function() -> None:

@@ -7,9 +7,10 @@ import json
 from floor.box import paths
 from floor.box.document import Document
 from floor.config import parse
+from floor.desired import routes
 from floor.desired.build import build
 from floor.desired.state import BoxFacts, BoxState, Kind
-from floor.metrics import settings
+from floor.metrics import settings, status_page
 from tests.unit.desired import unitfile
 
 FILE = """
@@ -92,3 +93,55 @@ def test_a_change_of_the_settings_starts_it_anew() -> None:
         return next(unit.launch.digest for unit in built(text)["a"].units if unit.kind is Kind.METRICS)
 
     assert digest(FILE + SECTION) != digest(FILE + SECTION.replace("2s", "3s"))
+
+
+PAGE = "metrics: {page: [192.0.2.0/26, 2001:db8::/64]}\n"
+
+
+def test_a_status_page_without_a_port_for_prometheus() -> None:
+    found = told("a", FILE + PAGE)
+    assert (found.port, found.page, found.status_key_file) == (None, True, paths.STATUS_KEY)
+    assert found.boxes == {"a": "http://192.0.2.1:8099/status", "b": "http://192.0.2.2:8099/status"}
+    assert not [unit for unit in built(FILE + PAGE)["b"].units if unit.kind is Kind.METRICS]  # it is no proxy box
+
+
+def test_nginx_shows_the_page_to_those_who_are_named() -> None:
+    state = built(FILE + PAGE)["a"]
+    page = state.file(f"{paths.NGINX}/server/page.conf")
+    assert page is not None
+    for path in ("", "page.css", "page.js", "charts.js", "now.json", "hour.json"):
+        block = page.text.partition(f"location = /floor/{path} {{")[2].partition("\n}")[0]
+        allowed = [line.strip() for line in block.splitlines() if line.strip().startswith(("allow", "deny"))]
+        assert allowed == ["deny all;", "allow 192.0.2.0/26;", "allow 2001:db8::/64;", "deny all;"]
+        assert f"proxy_pass http://unix:{paths.METRICS_SOCKET}:/floor/{path};" in block
+        assert 'proxy_set_header Authorization "";' in block
+    for model in ("big", "words"):
+        server = state.file(f"{paths.NGINX}/servers/{model}.conf")
+        assert server is not None
+        assert server.text.count("include server/page.conf;") == 1
+
+
+def test_the_socket_is_for_nginx_alone() -> None:
+    unit = unitfile.read(built(FILE + PAGE)["a"], "floor-metrics.service")
+    assert unit.one("Service", "Group") == "www-data"
+    plain = built()["a"].file(f"{paths.UNITS}/floor-metrics.service")
+    assert plain is not None
+    assert "Group=" not in plain.text
+
+
+def test_every_path_of_the_page_is_one_that_the_service_has() -> None:
+    assert set(routes.PAGE) == set(status_page.PATHS)
+
+
+def test_the_page_changes_nothing_but_nginx_and_its_own() -> None:
+    plain, with_it = built(FILE), built(FILE + PAGE)
+    others = [file for file in with_it["a"].files if "metrics" not in file.path]
+    changed = {file.path for file in others if file not in plain["a"].files}
+    assert changed == {
+        str(paths.AGENT_SETTINGS),
+        f"{paths.UNITS}/floor-agent.service",
+        f"{paths.NGINX}/server/page.conf",
+        f"{paths.NGINX}/servers/big.conf",
+        f"{paths.NGINX}/servers/words.conf",
+    }
+    assert with_it["b"] == plain["b"]

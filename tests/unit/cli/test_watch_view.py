@@ -1,0 +1,111 @@
+"""What `floor status --watch` draws."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from floor.cli.watch_view import arriving, view
+from floor.metrics.live import compose
+from floor.metrics.told import Box, Told
+
+UNIX = 1000.0
+FIGURES = {
+    "generated_tokens_per_second": 111.25, "requests_running": 6.0, "requests_waiting": 2.0,
+    "kv_cache_usage_ratio": 0.41, "time_to_first_token_seconds": {"p50": 0.84, "p90": 3.0, "p99": 4.0},
+    "inter_token_seconds": {"p50": 2.5, "p90": 3.0, "p99": 3.5},
+}  # fmt: skip
+BACKEND = {"member": True, "reason": "ok", "evidence": "generates", "drains": [], "unit": "active"}
+
+
+def document(boxes: dict[str, Box] | None = None, **backends: dict[str, Any]) -> dict[str, Any]:
+    found = {"m@a": dict(BACKEND), "m@b": {**BACKEND, "member": False, "evidence": "connection refused"}}
+    found |= {name.replace("_", "@"): {**BACKEND, **one} for name, one in backends.items()}
+    pool = {"at": UNIX, "pools": {"m": {"backends": found}}}
+    told = Told(
+        mode="replicas", total=2.0**37, available=2.0**36, units={"floor-pool.service": "active"},
+        events=((990.0, "pool", "m@b is out"),) * 40,
+    )  # fmt: skip
+    return compose(UNIX, 0.0, "a", boxes or {"a": Box(told, "", 0.0)}, pool, {"copy:m@a": FIGURES}, {})
+
+
+def drawn(found: dict[str, Any], width: int = 140, height: int = 40, lost: str = "") -> list[str]:
+    console = Console(file=io.StringIO(), width=width, height=height, color_system=None)
+    console.print(view(found, lost, height, width))
+    return console.file.getvalue().splitlines()  # type: ignore[attr-defined, no-any-return]
+
+
+def line(found: list[str], begin: str) -> str:
+    return " ".join(next(one for one in found if one.startswith(begin)).split())
+
+
+def test_copies_with_what_they_do() -> None:
+    found = drawn(document())
+    assert line(found, "copy") == "copy tok/s run wait cache first token each token pool why"
+    assert line(found, "m@a") == "m@a 111.2 6 2 ████░░░░░░ 41% 840 ms 2.5 s in generates"
+    assert line(found, "m@b") == "m@b - - - - - - out connection refused"
+    assert line(found, "m ").endswith("1 of 2 serve")
+
+
+def test_boxes_and_what_needs_a_look() -> None:
+    found = drawn(document())
+    assert line(found, "a ") == "a replicas █████░░░░░ 50% 64.0 of 128.0 GiB left 1 active"
+    assert "! m: only m@a is left" in found[-20:] or line(found, "! m") == "! m: only m@a is left"
+    assert any(one.endswith("a: pool: m@b is out") for one in found)
+
+
+def test_a_switch_that_keeps_it_away() -> None:
+    away = Told(mode="replicas", away={"m": {"until": UNIX + 90, "mode": "split"}})
+    found = drawn(document({"a": Box(away, "", 0.0)}, m_a={"member": False}))
+    assert line(found, "m ").endswith("away: switch to split, back in about 90 s")
+
+
+def test_who_drains_it_and_who_lacks_it() -> None:
+    pools = {"a": Box(Told(pool={"m@a": True}), "", 0.0), "b": Box(Told(pool={"m@a": False}), "", 0.0)}
+    found = drawn(document(pools, m_a={"drains": ["ada@laptop"]}))
+    assert line(found, "m@a").endswith("not in b drained by ada@laptop")
+
+
+def test_a_box_that_is_silent() -> None:
+    assert line(drawn(document({"a": Box(Told(), "no connection", None)})), "a ") == "a silent no connection"
+
+
+@pytest.mark.parametrize(("width", "height"), [(140, 40), (120, 24), (80, 24), (60, 15)])
+def test_it_fits_the_terminal(width: int, height: int) -> None:
+    found = drawn(document(), width, height)
+    assert len(found) < height
+    assert max(map(len, found)) <= width
+    assert line(found, "m@a").startswith("m@a 111.2 6 2")
+
+
+def test_what_is_old_is_said_to_be() -> None:
+    assert "what is below is old: boxa: lost" in drawn(document(), lost="boxa: lost")[0]
+    assert drawn({}, lost="boxa: lost") == ["nothing is known yet: boxa: lost"]
+
+
+def test_a_silence_is_told_and_ends() -> None:
+    def slow() -> Iterator[dict[str, Any]]:
+        yield {"at": 1}
+        time.sleep(0.2)
+        yield {"at": 2}
+
+    found = list(arriving(slow(), 0.05))
+    assert found[0] == {"at": 1}
+    assert found[-1] == {"at": 2}
+    assert {"lost": "no word for 0 s"} in found
+
+
+def test_what_goes_wrong_is_raised_where_it_is_read() -> None:
+    def wrong() -> Iterator[dict[str, Any]]:
+        yield {"at": 1}
+        raise ValueError("x")
+
+    documents = arriving(wrong(), 5.0)
+    assert next(documents) == {"at": 1}
+    with pytest.raises(ValueError, match="x"):
+        next(documents)
