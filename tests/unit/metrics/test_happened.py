@@ -84,3 +84,33 @@ def test_no_file_and_odd_lines(tmp_path: Path) -> None:
     assert counts(happened) == {}
     paths.under(tmp_path, paths.EVENTS).write_text('no\n[]\n{"who": "pool"}\n{"at": 1, "who": "pool", "data": 3}\n')
     assert counts(happened) == {"events_total pool": 1}
+
+
+def test_what_a_guard_lets_go_and_a_watchdog_only_finds_is_no_kill(tmp_path: Path) -> None:
+    happened = watched(tmp_path)
+    said: list[tuple[str, dict[str, Any]]] = [
+        ("guard", {"unit": "floor-copy-m.service"}),
+        ("watchdog", {"backend": "m@a", "action": "none", "reason": "given up"}),
+        ("watchdog", {"address": "192.0.2.7", "direct": True}),
+        ("group", {"model": "m", "part": "head", "start": "x", "generation": "y"}),
+    ]
+    for at, (who, data) in enumerate(said):
+        events.append(who, "x", data, at=float(at), root=tmp_path)
+    assert counts(happened) == {
+        "events_total guard": 1,
+        "events_total watchdog": 2,
+        "events_total group": 1,
+        "decisions_total release floor-copy-m.service guard": 1,
+        "decisions_total end m group": 1,
+    }
+
+
+def test_an_operation_counts_once_however_many_steps_it_has(tmp_path: Path) -> None:
+    happened = watched(tmp_path)
+    for at, (verb, epoch) in enumerate([("switch", 4), ("switch", 4), ("switch", 5), ("deploy", 6)]):
+        data = {"call": "unit.stop", "why": "x", "verb": verb, "epoch": epoch}
+        events.append("ada@laptop", "stop", data, at=float(at), root=tmp_path)
+    found = counts(happened)
+    assert found["operations_total switch"] == 2
+    assert found["operations_total deploy"] == 1
+    assert found["events_total operation"] == 4

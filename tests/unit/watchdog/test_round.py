@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from floor.box import away, events, holds, paths
+from floor.box import away, direct, events, holds, paths
 from floor.box.command import Result
 from floor.box.operation import Operation
 from floor.box.status_ask import MuteError
@@ -65,6 +65,7 @@ class Machine:
     foreign: list[dict[str, Any]] = field(default_factory=list)
     sought: int = 0
     earlier: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    kernel: str = ""
 
     def show(self, argv: Sequence[str], _timeout: float) -> str:
         assert argv[-3:] == [UNIT, "*.service", "*.target"]
@@ -79,6 +80,8 @@ class Machine:
         return own + "\n" + self.others
 
     def program(self, argv: Sequence[str], **_kept: Any) -> Result:
+        if argv[0] == "nft":
+            return Result(0, self.kernel, "")
         return Result(0, "\n".join(self.log) if argv[0] == "journalctl" else "", "")
 
     def ask(self, copies: Sequence[Any], key_file: Path, root: Path) -> Answers:
@@ -425,3 +428,27 @@ def test_a_dry_run_by_hand(
     )
     assert command.main(["--once", "--dry-run", "--root", str(machine.root)]) == 3
     assert capsys.readouterr().out.startswith("flagship@spark-a: start: failed: floor-copy-flagship.service is failed")
+
+
+PAST = """{"nftables": [{"set": {"family": "inet", "table": "floor", "name": "direct4", "elem": [
+ {"elem": {"val": "192.0.2.77", "counter": {"packets": %d, "bytes": 1}}}]}}]}"""
+
+
+def test_who_goes_past_the_proxy_is_an_event_once_and_a_person_is_told(machine: Machine) -> None:
+    machine.round()
+    assert direct.last(machine.root) == []
+    machine.kernel = PAST % 3
+    machine.round()
+    assert direct.last(machine.root) == [{"address": "192.0.2.77", "connections": 3}]
+    machine.kernel = PAST % 9
+    machine.round()
+    assert machine.events() == ["192.0.2.77 asked an engine of this box past the proxy"]
+    told = "192.0.2.77 asks an engine of this box past the proxy (3 connections so far); see `floor clients`, and give "
+    assert [one.text for one in machine.sent] == [f"{told}that client the proxy's address"]
+
+
+def test_a_dry_run_asks_the_kernel_nothing_and_writes_nothing(machine: Machine) -> None:
+    machine.kernel = PAST % 3
+    machine.round(dry_run=True)
+    assert direct.last(machine.root) == []
+    assert not paths.under(machine.root, paths.DIRECT).exists()
