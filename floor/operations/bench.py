@@ -90,6 +90,7 @@ def measure(plan: Plan, place: Path, say: Callable[[str], None]) -> tuple[run.Ru
                 return await ask(client, plan.url, plan.model, request, clock=time.monotonic, within=SILENT)
 
             async def one(at: float) -> Level:
+                say(f"measuring {at:g} {'a second' if plan.open_loop else 'at once'} for {plan.seconds:g} s")
                 if plan.open_loop:
                     waits = random.expovariate
                     return await load.open_(send, at, plan.seconds, time.monotonic, waits, numbers)
