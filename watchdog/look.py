@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from floor.box import containers, files, holds, lease, paths, processes, strangers, systemctl, units
+from floor.box import containers, direct, files, holds, lease, paths, processes, strangers, systemctl, units
 from floor.box.command import Run, run
 from floor.box.foreign import later
 from floor.box.operation import Operation, now
@@ -26,7 +27,8 @@ _ALIVE = (*UP, "activating")
 @dataclass(frozen=True)
 class World:
     """What is looked at through. `ask` asks engines, `clock` is monotonic, `seek` returns who else could start or stop
-    our engines, `around` who would share a port or the memory and belongs to nobody."""
+    our engines, `around` who would share a port or the memory and belongs to nobody, `beside` which programs of the box
+    ask engines on these ports."""
 
     root: Path
     clock: Callable[[], float]
@@ -35,6 +37,7 @@ class World:
     ask: Callable[..., Answers] = ask
     seek: Callable[..., Mapping[str, object]] = later.look
     around: Callable[[int], tuple[str, ...]] = lambda port: (*strangers.engines(), *strangers.holders(port))
+    beside: Callable[[Collection[int]], list[dict[str, Any]]] = direct.here
 
 
 def look(settings: Settings, world: World) -> tuple[Box, dict[str, Seen]]:

@@ -117,7 +117,8 @@ class Round:
         """Who asked engines here past the proxy, for all who may not ask the kernel; a new address is an event."""
         root = self.world.root
         before = {one["address"] for one in direct.last(root)}
-        found = direct.look(self.world.run)
+        ports = {copy.port for copy in self.settings.copies if copy.port}
+        found = [*direct.look(self.world.run), *self.world.beside(ports)]
         try:
             direct.keep(found, root)
         except FloorError as error:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from floor.box import direct
 from floor.box.connections import Connection, Program, established, floors, parse, programs
 
 LINE = "   3: 0B4D000A:1F40 0C4D000A:D2F0 01 00000000:00000000 02:000A 00000000     0        0 51234 2 0 0 20 4 0 10 -1"
@@ -74,3 +75,31 @@ def test_who_holds_a_socket(tmp_path: Path) -> None:
 )
 def test_which_are_floors_own(program: Program, own: bool) -> None:
     assert floors(program) is own
+
+
+def test_a_program_of_the_box_that_asks_its_engine(tmp_path: Path) -> None:
+    """Of both ends on one box the client's counts; floor's own, strangers and other ports do not."""
+
+    def line(own: str, peer: str, inode: int) -> str:
+        return f"  0: {own} {peer} 01 00000000:00000000 02:000A 00000000  0  0 {inode} 2 0 0 20 4 0 10 -1"
+
+    here, loop, there = "0B4D000A", "0100007F", "0C4D000A"
+    rows = [
+        line(f"{here}:D000", f"{here}:1F40", 1),  # the batch job
+        line(f"{here}:1F40", f"{here}:D000", 2),  # the engine's end of it
+        line(f"{loop}:D001", f"{loop}:1F40", 3),  # curl
+        line(f"{here}:D002", f"{here}:1F40", 4),  # floor-pool
+        line(f"{here}:D003", f"{there}:1F40", 5),  # another box's engine
+        line(f"{here}:D004", f"{here}:1F90", 6),  # the proxy
+    ]
+    (tmp_path / "net").mkdir()
+    (tmp_path / "net" / "tcp").write_text("\n".join(["head", *rows]))
+    process(tmp_path, 5, "/system.slice/batch.service", "python3 job.py", 1, 5, 6)
+    process(tmp_path, 6, "/user.slice/session-3.scope", "/usr/bin/curl http://x", 3)
+    process(tmp_path, 7, "/system.slice/floor-pool.service", "python", 4)
+    process(tmp_path, 8, "/system.slice/floor-copy-m.service", "vllm", 2)
+    assert direct.here({8000}, tmp_path) == [
+        {"address": "this box: batch.service", "connections": 1},
+        {"address": "this box: curl", "connections": 1},
+    ]
+    assert direct.here({9000}, tmp_path) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,7 @@ class Machine:
     sought: int = 0
     earlier: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     kernel: str = ""
+    beside: list[dict[str, Any]] = field(default_factory=list)
 
     def show(self, argv: Sequence[str], _timeout: float) -> str:
         assert argv[-3:] == [UNIT, "*.service", "*.target"]
@@ -92,6 +93,10 @@ class Machine:
         self.sought += 1
         return {"units": self.foreign, "cron": []}
 
+    def near(self, ports: Collection[int]) -> list[dict[str, Any]]:
+        assert ports <= {COPY.port}
+        return self.beside
+
     def act(self, action: Action, *_given: Any) -> str:
         if self.fails:
             raise FloorError(self.fails)
@@ -102,7 +107,9 @@ class Machine:
         """One round later, return action and reason."""
         self.at += every
         settings = Settings(30.0, 3, paths.ENGINE_KEY, (COPY,), notify)
-        world = World(self.root, lambda: self.at, self.program, self.show, self.ask, self.seek, lambda _port: ())
+        world = World(
+            self.root, lambda: self.at, self.program, self.show, self.ask, self.seek, lambda _port: (), self.near
+        )
         one = Round(settings, world, self.said.append, lambda: self.at, self.act, self._send, self._peers)
         decision = one.run(dry_run=dry_run, seek=seek)[COPY.backend]
         return f"{decision.action}: {decision.reason}"
@@ -313,7 +320,16 @@ def test_a_part_that_answers_nobody_has_no_port_that_others_could_mean(machine: 
     machine.seek = lambda _units, ports, *_: asked.append(ports) or {"units": [], "cron": []}  # type: ignore[func-returns-value, method-assign]
     part = replace(COPY, unit=UNIT, url="", port=0)
     settings = Settings(30.0, 3, paths.ENGINE_KEY, (part,), Notify())
-    world = World(machine.root, lambda: 1.0, machine.program, machine.show, machine.ask, machine.seek, lambda _port: ())
+    world = World(
+        machine.root,
+        lambda: 1.0,
+        machine.program,
+        machine.show,
+        machine.ask,
+        machine.seek,
+        lambda _port: (),
+        machine.near,
+    )
     Round(settings, world, machine.said.append, lambda: 1.0, machine.act).run(dry_run=False)
     assert asked == [[]]
 
@@ -445,6 +461,16 @@ def test_who_goes_past_the_proxy_is_an_event_once_and_a_person_is_told(machine: 
     assert machine.events() == ["192.0.2.77 asked an engine of this box past the proxy"]
     told = "192.0.2.77 asks an engine of this box past the proxy (3 connections so far); see `floor clients`, and give "
     assert [one.text for one in machine.sent] == [f"{told}that client the proxy's address"]
+
+
+def test_a_program_on_the_box_itself_is_told_alike(machine: Machine) -> None:
+    machine.beside = [{"address": "this box: batch.service", "connections": 4}]
+    machine.round()
+    assert direct.last(machine.root) == machine.beside
+    assert machine.events() == ["this box: batch.service asked an engine of this box past the proxy"]
+    machine.beside = []
+    machine.round()
+    assert direct.last(machine.root) == []
 
 
 def test_a_dry_run_asks_the_kernel_nothing_and_writes_nothing(machine: Machine) -> None:
