@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from floor.box import processes
@@ -14,7 +15,8 @@ from floor.box import processes
 _ESTABLISHED = "01"
 _SOCKET = re.compile(r"socket:\[(\d+)\]")
 _UNIT = re.compile(r"[^/]+\.(?:service|scope)(?=/|$)")
-LONGEST = 60  # characters of a command line that are told
+_INTERPRETER = re.compile(r"(python|node|ruby|perl|php|bash|dash|sh|java)[0-9.]*$")
+LONGEST = 60  # characters of a name that are told
 
 
 @dataclass(frozen=True)
@@ -28,11 +30,16 @@ class Connection:
 
 @dataclass(frozen=True)
 class Program:
-    """Who holds a connection: its process, the unit that it runs in (empty: none) and its command line."""
+    """Who holds a connection: its process, the unit that it runs in (empty: none), its program's name, with that of the
+    script where it runs one, and whether it is one of floor's own: a service, or a call of its agent.
+
+    Never its whole command line: keys stand in those.
+    """
 
     pid: int
     unit: str
     command: str
+    floors: bool = False
 
 
 def established(proc: Path = processes.PROC) -> list[Connection]:
@@ -96,9 +103,26 @@ def _program(pid: int, proc: Path) -> Program:
         units = _UNIT.findall((proc / str(pid) / "cgroup").read_text())
     except OSError:
         units = []
-    return Program(pid, units[-1] if units else "", " ".join(processes.argv(pid, proc))[:LONGEST])
+    unit, words = units[-1] if units else "", processes.argv(pid, proc)
+    return Program(pid, unit, named(words), unit.startswith("floor-") or _ours(words))
 
 
-def floors(program: Program) -> bool:
-    """Whether it is one of floor's own: a service, or a call of its agent."""
-    return program.unit.startswith("floor-") or " -m floor." in program.command
+def named(words: Sequence[str]) -> str:
+    """Given the words of a command line, return its program's name, and that of the script which it runs."""
+    name = words[0].split(" ")[0].rpartition("/")[2].rstrip(":") if words else ""
+    script = _script(words[1:]) if _INTERPRETER.match(name) else ""
+    return f"{name} {script}"[:LONGEST].strip()
+
+
+def _script(words: Sequence[str]) -> str:
+    """The file that an interpreter runs; nothing where it was given the code itself."""
+    for word in words:
+        if word in ("-c", "-e"):
+            return ""
+        if not word.startswith("-"):
+            return word.rpartition("/")[2]
+    return ""
+
+
+def _ours(words: Sequence[str]) -> bool:
+    return any(one == "-m" and other.startswith("floor.") for one, other in pairwise(words))

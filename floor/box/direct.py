@@ -27,14 +27,14 @@ def here(ports: Collection[int], proc: Path = processes.PROC) -> list[dict[str, 
     not floor's, in the same shape: `address` is the unit, or the program's name. No firewall stands between them."""
     up = [one for one in connections.established(proc) if one.peer[1] in ports and one.peer[0] == one.own[0]]
     who = connections.programs({one.inode for one in up}, proc)
-    found = Counter(_name(one) for one in who.values() if not connections.floors(one))
+    found = Counter(_name(one) for one in who.values() if not one.floors)
     return [{"address": f"this box: {name}", "connections": count} for name, count in sorted(found.items())]
 
 
 def _name(program: connections.Program) -> str:
     if program.unit.endswith(".service"):
         return program.unit
-    return program.command.split(" ")[0].rpartition("/")[2] or "a program without a name"
+    return program.command or "a program without a name"
 
 
 def keep(found: list[dict[str, Any]], root: Path = paths.ROOT) -> None:

@@ -32,7 +32,7 @@ def look(call: Call) -> dict[str, Any]:
                 "unit": program.unit,
                 "command": program.command,
                 "pid": program.pid,
-                "floors": connections.floors(program),
+                "floors": program.floors,
                 "connections": count,
             }
             for (peer, program), count in go.items()

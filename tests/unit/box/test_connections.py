@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from floor.box import direct
-from floor.box.connections import Connection, Program, established, floors, parse, programs
+from floor.box.connections import Connection, Program, established, named, parse, programs
 
 LINE = "   3: 0B4D000A:1F40 0C4D000A:D2F0 01 00000000:00000000 02:000A 00000000     0        0 51234 2 0 0 20 4 0 10 -1"
 MAPPED = (
@@ -57,24 +57,33 @@ def test_who_holds_a_socket(tmp_path: Path) -> None:
     (tmp_path / "8").mkdir()  # gone by now
     (tmp_path / "net").mkdir()
     assert programs({71, 72, 73, 99}, tmp_path) == {
-        71: Program(5, "batch.service", "python3 job.py --all"),
-        72: Program(6, "session-3.scope", "curl http://x"),
+        71: Program(5, "batch.service", "python3 job.py"),
+        72: Program(6, "session-3.scope", "curl"),
         73: Program(7, "", "init"),
     }
     assert programs(set(), tmp_path) == {}
 
 
 @pytest.mark.parametrize(
-    ("program", "own"),
+    ("words", "name"),
     [
-        (Program(1, "floor-pool.service", "python"), True),
-        (Program(1, "session-1.scope", "/opt/floor/current/bin/python -I -m floor.agent"), True),
-        (Program(1, "batch.service", "python3 job.py"), False),
-        (Program(1, "", ""), False),
+        (["/usr/bin/curl", "-H", "Authorization: Bearer secret", "http://x"], "curl"),
+        (["python3", "-u", "/srv/job.py", "--key", "secret"], "python3 job.py"),
+        (["/bin/sh", "-c", "curl secret"], "sh"),
+        (["nginx: worker process"], "nginx"),
+        ([], ""),
     ],
 )
-def test_which_are_floors_own(program: Program, own: bool) -> None:
-    assert floors(program) is own
+def test_a_name_holds_no_key(words: list[str], name: str) -> None:
+    assert named(words) == name
+
+
+def test_which_are_floors_own(tmp_path: Path) -> None:
+    process(tmp_path, 5, "/system.slice/floor-pool.service", "python x", 1)
+    process(tmp_path, 6, "/session-1.scope", "/opt/floor/current/bin/python -I -m floor.agent", 2)
+    process(tmp_path, 7, "/system.slice/batch.service", "python3 job.py", 3)
+    (tmp_path / "net").mkdir()
+    assert {inode: one.floors for inode, one in programs({1, 2, 3}, tmp_path).items()} == {1: True, 2: True, 3: False}
 
 
 def test_a_program_of_the_box_that_asks_its_engine(tmp_path: Path) -> None:
