@@ -27,7 +27,8 @@ from .look import look
 from .watch import Watch
 
 EVERY = 1.0  # seconds between two lines
-LOOKS_EVERY = 2.0  # and between two looks at a copy
+LOOKS_EVERY = 2.0  # and between two looks at a copy,
+FOR_EACH = 0.1  # or so many for each copy that there is: it is to take little of a core
 WITHIN = 2.0
 
 
@@ -59,10 +60,11 @@ async def follow(name: str, where: dict[str, str], root: Path) -> None:
     status_key = known.path("status_key_file") if known.has("status_key_file") else None
     engine_keys = keys(known.path("key_file") if known.has("key_file") else None, root)
     copies = [Copy(one) for one in backends]
+    every = max(LOOKS_EVERY, FOR_EACH * len(copies))
     stop = asyncio.Event()
     async with make_client() as client:
         boxes = Boxes(where, keys(status_key, root), client, time.monotonic)
-        watch = Watch(name, copies, LOOKS_EVERY, boxes, root)
+        watch = Watch(name, copies, every, boxes, root)
 
         async def each(copy: Copy) -> None:
             while not stop.is_set():
@@ -71,7 +73,7 @@ async def follow(name: str, where: dict[str, str], root: Path) -> None:
                 copy.take(found, time.monotonic())
                 watch.take(copy)
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(stop.wait(), max(0.0, LOOKS_EVERY - (time.monotonic() - began)))
+                    await asyncio.wait_for(stop.wait(), max(0.0, every - (time.monotonic() - began)))
 
         async def tell() -> None:
             try:

@@ -141,7 +141,8 @@ class Service:
             )
             was = copy.latest
             copy.take(found, self._clock())
-            self._watch_on.take(copy)
+            if self._settings.page:
+                self._watch_on.take(copy)
             self._news += 1
             if copy.latest.reason != was.reason:
                 words = "can be read" if copy.latest.up else f"cannot be read: {copy.latest.detail}"

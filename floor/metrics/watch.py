@@ -18,6 +18,8 @@ from . import history, live
 from .boxes import Boxes
 from .copies import HOLD, Copy
 from .history import History
+from .merge import Part
+from .normalise import figures
 from .recent import Point, Recent, of_model
 
 FRESH = 0.5  # seconds for which a document is shown again, however many look on
@@ -46,10 +48,12 @@ class Watch:
         self._hour = self._former()
 
     def take(self, copy: Copy) -> None:
-        """Remember what a look at a copy brought."""
+        """Remember the figures that a look at a copy brought, as the copy itself counts them: its page is large."""
         if copy.latest.up and copy.read_at is not None:
-            part = copy.part(self._clock(), self._hold)
-            self._recent[copy.backend.name].add(Point(copy.read_at, part), copy.past.resets)
+            one = copy.backend
+            told = copy.told or figures(one.dialect, copy.page)
+            part = Part(one.name, one.box, one.model, {}, told)
+            self._recent[one.name].add(Point(copy.read_at, part), copy.past.resets)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Look at the boxes, and keep the last hour, until `stop`."""

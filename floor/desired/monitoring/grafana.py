@@ -106,6 +106,30 @@ CHARTS = (
         width=8,
         about="1: its metrics were read at the last look.",
     ),
+    Chart(
+        "What guard, watchdog and group did",
+        (
+            (
+                "max by (service, action, copy) (increase(floor_decisions_total[$__rate_interval]))",
+                "{{service}} {{action}} {{copy}}",
+            ),
+            ("max by (unit) (floor_held)", "{{unit}} is kept down"),
+        ),
+        width=8,
+    ),
+    Chart(
+        "A switch keeps it away",
+        ((f"max by (model) (floor_model_away_seconds{_MODEL})", "{{model}}, seconds left"),),
+        "s",
+        8,
+        about="Until it is expected back.",
+    ),
+    Chart(
+        "Past the proxy",
+        (("max by (address, instance) (floor_direct_connections)", "{{address}} on {{instance}}"),),
+        width=8,
+        about="Connections to engines that neither a proxy nor a check of floor's made; see `floor clients`.",
+    ),
 )
 HEIGHT = 8
 

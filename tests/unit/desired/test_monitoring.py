@@ -64,7 +64,11 @@ KNOWN = {f"floor_{part}_{figure.name}" for part in ("copy", "model") for figure 
 OTHERS = {
     "floor_box_memory_available_bytes",
     "floor_decisions_total",
+    "floor_direct_connections",
     "floor_gpu_utilization_ratio",
+    "floor_held",
+    "floor_model_away_seconds",
+    "floor_operation_unfinished",
     "floor_pool_age_seconds",
     "floor_pool_changes_total",
     "floor_pool_member",
