@@ -9,7 +9,7 @@ from floor.agent.call import Call, Stream
 from floor.box import paths
 from floor.errors import FloorError, UsageError
 
-_BOX = re.compile(r"[A-Za-z0-9._-]+=http://[A-Za-z0-9.:\[\]%-]+/status")
+_BOX = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*=http://[A-Za-z0-9.:\[\]%-]+/status")
 
 
 def follow(call: Call) -> Stream:
