@@ -29,8 +29,9 @@ SHOWN = 3.0  # seconds within which the page shows that a copy went or came, as 
 # A batch job that was given an engine's address, and its key.
 BATCH = """#!/bin/sh
 while :; do
-  curl -sS -N -m 30 -o /dev/null -H "Authorization: Bearer $(cat /etc/floor/secrets/engine.key)" \\
-    -H 'Content-Type: application/json' -d '{{"model": "flagship", "prompt": "x", "max_tokens": 2000}}' \\
+  curl -sS -m 30 -o /dev/null -H "Authorization: Bearer $(cat /etc/floor/secrets/engine.key)" \\
+    -H 'Content-Type: application/json' \\
+    -d '{{"model": "flagship", "prompt": "x", "max_tokens": 900, "ignore_eos": true}}' \\
     {engine}/v1/completions
 done
 """

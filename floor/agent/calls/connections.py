@@ -9,6 +9,7 @@ from typing import Any
 from floor.agent.call import Call
 from floor.box import connections, direct, status_ask
 
+LOOKS, PAUSE = 6, 0.15  # at the connections, and the seconds between them: short requests are seen by chance in one
 _TURNED = re.compile(r'^http_requests_total\{[^}]*handler="none"[^}]*status="4xx"[^}]*\} (\S+)$', re.MULTILINE)
 
 
@@ -18,11 +19,18 @@ def look(call: Call) -> dict[str, Any]:
     direct: [{address, connections}], turned: {page: requests that the engine turned away}}."""
     ports = {int(word) for word in call.params.texts("listen")}
     engines = set(call.params.texts("engines"))
-    seen = connections.established()
-    come = Counter((one.own[1], one.peer[0]) for one in seen if one.own[1] in ports)
-    out = [one for one in seen if f"{one.peer[0]}:{one.peer[1]}" in engines]
-    who = connections.programs({one.inode for one in out})
-    go = Counter((one.peer, who[one.inode]) for one in out if one.inode in who)
+    come: Counter[tuple[int, str]] = Counter()
+    go: Counter[tuple[tuple[str, int], connections.Program]] = Counter()
+    known: dict[int, connections.Program] = {}
+    for look_at in range(LOOKS):
+        if look_at:
+            call.sleep(PAUSE)
+        seen = connections.established()
+        out = [one for one in seen if f"{one.peer[0]}:{one.peer[1]}" in engines]
+        known |= connections.programs({one.inode for one in out} - set(known))
+        # At one time, at most: who comes and goes is one client.
+        come |= Counter((one.own[1], one.peer[0]) for one in seen if one.own[1] in ports)
+        go |= Counter((one.peer, known[one.inode]) for one in out if one.inode in known)
     return {
         "come": [{"port": port, "address": peer, "connections": count} for (port, peer), count in come.items()],
         "go": [
