@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -13,6 +11,8 @@ from rich.console import Console, Group, JustifyMethod, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
+
+from floor.operations.heard import heard
 
 GIB = 1 << 30
 BAR = 10  # characters of a bar
@@ -36,33 +36,15 @@ def show(documents: Iterable[Mapping[str, Any]], console: Console | None = None)
 
 
 def arriving(documents: Iterable[Mapping[str, Any]], late: float) -> Iterator[Mapping[str, Any]]:
-    """Pass documents on; where none comes for `late` seconds, say so each second: what is shown is old then."""
-    found: queue.Queue[Mapping[str, Any] | BaseException | None] = queue.Queue()
-
-    def read() -> None:
-        try:
-            for document in documents:
-                found.put(document)
-            found.put(None)
-        except BaseException as error:  # whatever it is, it is raised where it is read
-            found.put(error)
-
-    threading.Thread(target=read, daemon=True).start()
-    waited = 0.0
-    while True:
-        try:
-            one = found.get(timeout=min(1.0, late))
-        except queue.Empty:
-            waited += min(1.0, late)
-            if waited >= late:
-                yield {"lost": f"no word for {waited:.0f} s"}
-            continue
-        waited = 0.0
-        if one is None:
-            return
-        if isinstance(one, BaseException):
-            raise one
-        yield one
+    """Pass documents on; where none comes for `late` seconds, say so again and again: what is shown is old then."""
+    every = min(1.0, late)
+    silent = 0.0
+    for document in heard(documents, every):
+        silent = silent + every if document is None else 0.0
+        if document is not None:
+            yield document
+        elif silent >= late:
+            yield {"lost": f"no word for {silent:.0f} s"}
 
 
 def view(found: Mapping[str, Any], lost: str, height: int, width: int) -> RenderableType:

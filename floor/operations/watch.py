@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import queue
-import threading
 from collections.abc import Iterator
 from typing import Any
 
 from floor.desired.leave import status_url
 from floor.errors import BoxError
+from floor.operations.heard import heard
 from floor.operations.site import Site, box_facts
 
 PATIENCE = 6.0  # seconds without a line, of which one comes each second; the first one waits for ssh and two looks
@@ -45,27 +44,10 @@ def watch(site: Site) -> Iterator[dict[str, Any]]:
 def _within(name: str, lines: Iterator[str]) -> Iterator[str]:
     """Pass lines on as they come. Raise what reading them raises, and BoxError where none comes for `PATIENCE` seconds:
     ssh itself needs longer to see that a box is gone."""
-    found: queue.Queue[str | BaseException | None] = queue.Queue()
-
-    def read() -> None:
-        try:
-            for line in lines:
-                found.put(line)
-            found.put(None)
-        except BaseException as error:  # whatever it is, it is raised where lines are read
-            found.put(error)
-
-    threading.Thread(target=read, daemon=True).start()
-    while True:
-        try:
-            one = found.get(timeout=PATIENCE)
-        except queue.Empty:
-            raise BoxError(f"{name}: no word for {PATIENCE:g} s") from None
-        if one is None:
-            return
-        if isinstance(one, BaseException):
-            raise one
-        yield one
+    for line in heard(lines, PATIENCE):
+        if line is None:
+            raise BoxError(f"{name}: no word for {PATIENCE:g} s")
+        yield line
 
 
 def _read(name: str, line: str) -> dict[str, Any]:
