@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from floor.bench.knee import Advice
     from floor.bench.run import Run
     from floor.bench.traffic import Request
-    from floor.config.model import Config
+    from floor.config.model import Config, ResolvedCopy
     from floor.operations.bench import Plan
     from floor.operations.site import Site
 
@@ -54,6 +54,7 @@ def bench(
     from floor.cli.bench_table import compared, measured
     from floor.errors import UsageError
     from floor.operations import bench as work
+    from floor.operations import bench_copy
 
     if compare is not None:
         compared(str(compare), run.load(compare), str(out), run.load(out))
@@ -65,8 +66,9 @@ def bench(
     site = None if url is not None else open_site(config)
     known = None if site is None else site.loaded.config
     how = _How(work.traffic(mix, traffic), _levels(levels), seconds, open_loop, out)
-    if site is not None and copy is not None:
-        name, (found, why) = _one_copy(site, copy, how, last=force)
+    one = bench_copy.find(site, copy) if site is not None and copy is not None else None
+    if site is not None and one is not None:
+        name, (found, why) = one.model, _one_copy(site, one, how, last=force)
     else:
         key = key_file.read_text().strip() if key_file else None
         name, (found, why) = _whole_pool(known, model, url, key, how)
@@ -79,10 +81,9 @@ def bench(
     else:
         measured(found, advice, why)
     if write and advice.at is not None and known is not None:
-        say(
-            work.write(config, name, work.cap(known, name, advice.at, copies=1 if copy else None))
-            or f"{config} says so already"
-        )
+        where = work.place(known, one) if one is not None else ("models", name, "max_requests")
+        most = work.cap(known, name, advice.at, copies=1 if one is not None else None)
+        say(work.write(config, where, most) or f"{config} says so already")
 
 
 @dataclass(frozen=True)
@@ -102,13 +103,12 @@ class _How:
         return Plan(url.rstrip("/"), model, key, requests, word, self.levels, self.seconds, self.open_loop)
 
 
-def _one_copy(site: Site, copy: str, how: _How, *, last: bool) -> tuple[str, tuple[Run, str]]:
+def _one_copy(site: Site, one: ResolvedCopy, how: _How, *, last: bool) -> tuple[Run, str]:
     from floor.operations import bench, bench_copy
 
-    one = bench_copy.find(site, copy)
-    bench.beyond(site.loaded.config, one.model, how.levels, _tell, copies=1)
+    bench.beyond([one], how.levels, _tell)
     plan = how.plan(bench_copy.address(site, one), one.model, None)
-    return one.model, bench_copy.measure(site, one, plan, how.out, _tell, last=last)
+    return bench_copy.measure(site, one, plan, how.out, _tell, last=last)
 
 
 def _whole_pool(
@@ -121,7 +121,7 @@ def _whole_pool(
     if not name:
         raise UsageError("--url: name the model that is asked there, such as `floor bench flagship --url …`")
     if config is not None:
-        bench.beyond(config, name, how.levels, _tell)
+        bench.beyond(config.copies(name), how.levels, _tell)
     return name, bench.measure(how.plan(address, name, key), how.out, _tell)
 
 

@@ -20,8 +20,10 @@ from floor.bench.level import Level, Record
 from floor.bench.traffic import Request, built_in, numbered, read
 from floor.config import edit
 from floor.config.hosts import netloc
-from floor.config.model import Config
+from floor.config.model import Config, ResolvedCopy
+from floor.config.problem import KeyPath
 from floor.errors import FloorError, UsageError
+from floor.operations import own_file
 
 SEED = 20  # of the repetitions that tell how sure an advice is: the same run gives the same answer
 SILENT = 300.0  # seconds without a byte after which a request has failed
@@ -126,26 +128,33 @@ def cap(config: Config, model: str, at: float, copies: int | None = None) -> int
     return max(1, math.ceil(at / (copies or max(1, len(config.copies(model))))))
 
 
-def beyond(
-    config: Config, model: str, levels: Sequence[float], say: Callable[[str], None], copies: int | None = None
-) -> None:
+def beyond(copies: Sequence[ResolvedCopy], levels: Sequence[float], say: Callable[[str], None]) -> None:
     """Say where levels are more than the copies take at once: what is beyond that waits in the engine's queue."""
-    found = config.copies(model)
-    each = [one.max_requests for one in found[: copies or len(found)] if one.max_requests is not None]
-    most = sum(each)
-    if most and max(levels) > most:
+    each = [one.max_requests for one in copies]
+    known = [most for most in each if most is not None]
+    if known and len(known) == len(each) and max(levels) > sum(known):
         say(
-            f"more than {most} at once wait in the engine's queue (max_requests of {model}); to measure beyond that, "
-            "deploy a higher max_requests first"
+            f"more than {sum(known)} at once wait in the engine's queue (max_requests of {copies[0].model}); to "
+            "measure beyond that, deploy a higher max_requests first"
         )
 
 
-def write(path: Path, model: str, most: int) -> str:
-    """Put `most` into floor.yaml as the model's max_requests, and return the difference.
+def place(config: Config, copy: ResolvedCopy) -> KeyPath:
+    """Where the max_requests of a copy, or a group, stands in floor.yaml: its own if it has one, else the model's."""
+    model = config.models[copy.model]
+    if model.split is not None and copy in config.parts(copy.model):
+        return ("models", copy.model, "split", "max_requests")
+    own = next((at for at, one in enumerate(model.replicas) if one.box == copy.box and one.max_requests), None)
+    return ("models", copy.model, *(() if own is None else ("replicas", own)), "max_requests")
 
-    Raise ConfigError if it cannot be changed alone.
+
+def write(path: Path, where: KeyPath, most: int) -> str:
+    """Put `most` into floor.yaml at `where`, and return the difference.
+
+    Raise ConfigError if it cannot be changed alone, FloorError if it cannot be written.
     """
     before = path.read_text()
-    after = edit.set_value(before, ("models", model, "max_requests"), most, str(path))
-    path.write_text(after)
+    after = edit.set_value(before, where, most, str(path))
+    if after != before:
+        own_file.write(path, after)
     return edit.diff(before, after, str(path))

@@ -160,5 +160,38 @@ def test_the_cap_of_a_copy_is_its_part_of_the_pool() -> None:
 def test_the_advice_is_written_into_the_file(tmp_path: Path) -> None:
     place = tmp_path / "floor.yaml"
     place.write_text("models:\n  m:\n    max_requests: 12  # found by hand\n")
-    assert "+    max_requests: 8  # found by hand" in bench.write(place, "m", 8)
+    where = ("models", "m", "max_requests")
+    assert "+    max_requests: 8  # found by hand" in bench.write(place, where, 8)
     assert place.read_text() == "models:\n  m:\n    max_requests: 8  # found by hand\n"
+    assert bench.write(place, where, 8) == ""
+
+
+MIXED = parse("""
+boxes:
+  a: {host: 192.0.2.1, fabric: {interface: fab0, address: 198.51.100.1}}
+  b: {host: 192.0.2.2, fabric: {interface: fab0, address: 198.51.100.2}}
+models:
+  m:
+    source: /m
+    utilization: 0.1
+    max_requests: 8
+    runtime: {kind: native, command: /x}
+    replicas: [a, {box: b, max_requests: 4}]
+    split: {boxes: [a, b], tensor_parallel: 2}
+proxy: {boxes: [a]}
+""")
+
+
+def test_the_advice_for_a_copy_stands_where_its_cap_does() -> None:
+    places = [bench.place(MIXED, one) for one in MIXED.copies("m")]
+    assert places == [("models", "m", "max_requests"), ("models", "m", "replicas", 1, "max_requests")]
+    assert bench.place(MIXED, MIXED.parts("m")[0]) == ("models", "m", "split", "max_requests")
+
+
+def test_levels_that_the_engine_would_only_queue_are_said() -> None:
+    said: list[str] = []
+    bench.beyond(MIXED.copies("m"), (1, 12), said.append)
+    assert said == []
+    bench.beyond(MIXED.copies("m"), (1, 16), said.append)
+    bench.beyond(MIXED.copies("m")[1:], (6,), said.append)
+    assert [text[:30] for text in said] == ["more than 12 at once wait in t", "more than 4 at once wait in th"]
