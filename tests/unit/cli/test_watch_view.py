@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from floor.cli.watch_view import arriving, view
+from floor.cli.watch_view import arriving, show, view
+from floor.errors import BoxError
 from floor.metrics.live import compose
 from floor.metrics.told import Box, Told
 
@@ -109,3 +110,23 @@ def test_what_goes_wrong_is_raised_where_it_is_read() -> None:
     assert next(documents) == {"at": 1}
     with pytest.raises(ValueError, match="x"):
         next(documents)
+
+
+def test_it_draws_on_the_other_screen_and_gives_the_first_one_back() -> None:
+    console = Console(file=io.StringIO(), width=120, height=30, force_terminal=True, _environ={})
+    show([document(), {"lost": "boxa: lost"}], console)
+    told = console.file.getvalue()  # type: ignore[attr-defined]
+    other, back = "\x1b[?1049h", "\x1b[?1049l"
+    assert told.index(other) < told.index("m@a") < told.index("what is below is old: boxa: lost") < told.index(back)
+    assert told.rindex("m@a") > told.index("boxa: lost")  # what was known is still shown
+
+
+def test_nobody_who_tells_anything_is_an_error_after_the_screen_is_given_back() -> None:
+    def wrong() -> Iterator[dict[str, Any]]:
+        raise BoxError("no proxy box answers")
+        yield {}
+
+    console = Console(file=io.StringIO(), width=120, height=30, force_terminal=True, _environ={})
+    with pytest.raises(BoxError, match="no proxy box answers"):
+        show(wrong(), console)
+    assert console.file.getvalue().rstrip().endswith(("\x1b[?1049l", "\x1b[?25h"))  # type: ignore[attr-defined]
