@@ -5,7 +5,8 @@ FloorError                 exit 1  the work failed
 ├── ConfigError            exit 2  floor.yaml is wrong; carries every problem at once
 ├── BusyError              exit 4  another operation holds the boxes
 ├── RefusedError           exit 5  doing it would take the model away, or lose something
-└── BoxError               exit 1  a box could not be reached, or its agent failed
+├── BoxError               exit 1  a box could not be reached, or its agent failed
+└── EndpointError          exit 7  a test's endpoint is down before there is a verdict
 """
 
 from __future__ import annotations
@@ -49,3 +50,9 @@ class RefusedError(FloorError):
 
 class BoxError(FloorError):
     """A box could not be reached, or its agent could not do what was asked."""
+
+
+class EndpointError(FloorError):
+    """What was to be tested does not answer, or the test itself cannot go on: there is no verdict."""
+
+    exit_code = 7

@@ -18,6 +18,7 @@ from floor.cli import (
     pools,
     project,
     simulate,
+    tooltest,
     watchdog,
 )
 from floor.cli.panels import Panels
@@ -74,8 +75,6 @@ app.command("watchdog", rich_help_panel=LOOK)(watchdog.watchdog)
 app.add_typer(export.app, name="export", rich_help_panel=LOOK)
 app.command("render", rich_help_panel=LOOK)(project.render)
 
-app.command(
-    "sim",
-    rich_help_panel=TRY,
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
-)(simulate.sim)
+OWN = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}  # a command line of its own
+app.command("tooltest", rich_help_panel=TRY, context_settings=OWN)(tooltest.tooltest)
+app.command("sim", rich_help_panel=TRY, context_settings=OWN)(simulate.sim)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
 from floor.sim import tools
 from floor.sim.refusals import check_fields, refusal, too_long, too_many, unknown_model
+from floor.sim.said import Said
 from floor.sim.settings import Settings
 from floor.sim.wording import count_tokens, natural_length, split_tokens, words
 
@@ -26,7 +27,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Asked:
-    """One request, decided: `tokens` is what each choice will be, `reasoning` how many of them are thinking."""
+    """One request, decided: `tokens` is what each choice will be, `reasoning` how many of them are thinking.
+
+    Where an answer book has the answer, `said` is it, and `deltas` are those of each token of its stream.
+    """
 
     model: str
     prompt_tokens: int
@@ -40,6 +44,8 @@ class Asked:
     stream: bool
     include_usage: bool
     each_usage: bool
+    said: Said | None = None
+    deltas: tuple[Sequence[Mapping[str, Any]], ...] = ()
 
 
 def decide_chat(content: Mapping[str, Any], settings: Settings, served: tuple[str, ...]) -> Asked:

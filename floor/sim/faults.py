@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from floor.errors import UsageError
+from floor.sim.spoil import WHAT
 
 Value = float | int | str | bool
 
@@ -28,8 +29,16 @@ KINDS: dict[str, dict[str, Value]] = {
     "loading": {"models": False},  # 503 as llama.cpp while it loads; models: /v1/models answers, as older builds do
     "orphan": {"lifetime": 600.0, "lock": "", "port": 0},  # a child that outlives this process, holding a lock or port
     "memory": {"mib": 256},  # allocates and keeps that much
+    # Answers by the book are spoilt (floor/sim/spoil.py says how); running: generations under way from which `load` is.
+    "tools": {"what": "silent", "mode": "both", "share": 1.0, "running": 12},
 }
-WORDS = {"how": ("kill", "exit"), "on": ("now", "request"), "routes": ("generation", "all")}
+WORDS = {
+    "how": ("kill", "exit"),
+    "on": ("now", "request"),
+    "routes": ("generation", "all"),
+    "mode": ("both", "streamed", "whole"),
+    "what": WHAT,
+}
 MEMORY_CAP_MIB = 4096  # a hog must not take the machine that simulates
 
 

@@ -43,6 +43,8 @@ async def _generate(
 ) -> None:
     """Answer one generation request. Raises Refusal when it is not to be, Gone when the client left."""
     asked = dialect.decide(content, sim.settings, sim.served)
+    if sim.desk is not None and dialect is CHAT:
+        asked = sim.desk.answer(asked, content, sim.strike("tools"), len(sim.engine.scheduler.running), sim.new_id())
     if sim.stopping:
         raise refusal(500, STOPPING, "InternalServerError")
     if sim.lost:

@@ -37,6 +37,7 @@ class Simulation:
     control_token: str | None = None
     device_lock: str | None = None
     admin_routes: bool = False
+    answers: str | None = None
 
 
 @dataclass(frozen=True)

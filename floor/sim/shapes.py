@@ -44,6 +44,8 @@ def chat(asked: Asked, identity: Identity, call_id: str) -> JsonObject:
         function = {"name": asked.call.name, "arguments": content}
         message["tool_calls"] = [{"id": call_id, "type": "function", "function": function}]
     message["reasoning"] = reasoning or None
+    if asked.said is not None:
+        message = asked.said.message()
     choice = {"message": message, **ending(asked), "routed_experts": None}
     prompt = {"prompt_logprobs": None, "prompt_token_ids": None, "prompt_text": None}
     return _whole("chat.completion", asked, identity, choice) | prompt | _TRAILER

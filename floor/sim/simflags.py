@@ -133,4 +133,5 @@ _READERS: dict[str, Reader] = {
     "control_token": str,
     "device_lock": str,
     "admin_routes": _flag,
+    "answers": str,
 }

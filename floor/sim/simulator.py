@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from floor.sim import crash
+from floor.sim.book import load
 from floor.sim.engine import Engine
 from floor.sim.faults import Active, Fault
 from floor.sim.journal import Journal
 from floor.sim.page import Snapshot, bounds_of
 from floor.sim.settings import EMBED, Settings
 from floor.sim.stats import Stats
+from floor.sim.tooling import Desk
 
 LAST = 1.0  # seconds that a head without its worker goes on answering after it has noticed
 
@@ -44,6 +46,7 @@ class Simulator:
     new_id: Callable[[], str]
     stats: Stats = field(init=False)
     engine: Engine = field(init=False)
+    desk: Desk | None = field(init=False, default=None)
     faults: Active = field(default_factory=Active)
     journal: Journal = field(default_factory=Journal)
     started: float = field(default_factory=time.time)
@@ -65,6 +68,8 @@ class Simulator:
     def __post_init__(self) -> None:
         self.stats = Stats(bounds_of(self.settings.max_model_len), embeds=self.settings.task == EMBED)
         self.engine = Engine(self.settings, self.stats, self.now)
+        answers = self.settings.simulation.answers
+        self.desk = Desk(load(answers)) if answers else None
 
     def now(self) -> float:
         """The running loop's clock, which every part of the simulation goes by."""

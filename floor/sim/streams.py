@@ -35,6 +35,8 @@ class ChatStream:
 
     def token(self, choice: int, at: int) -> bytes:
         asked, text = self.asked, self.asked.tokens[at]
+        if asked.said is not None:
+            return self._said(choice, at)
         if asked.call is None:
             delta = {"reasoning": text} if at < asked.reasoning else {"content": text}
             return self._delta(choice, at, delta, last=at == len(asked.tokens) - 1)
@@ -45,8 +47,16 @@ class ChatStream:
             events.append(self._delta(choice, at, {}, last=True))
         return b"".join(events)
 
+    def _said(self, choice: int, at: int) -> bytes:
+        """A token of an answer by the book; the last one is followed by an event that ends it."""
+        last = at == len(self.asked.tokens) - 1
+        deltas = [*self.asked.deltas[at], *([{}] if last else [])]
+        marks = [False] * len(self.asked.deltas[at]) + [True] * last
+        return b"".join(self._delta(choice, at, dict(one), mark) for one, mark in zip(deltas, marks, strict=True))
+
     def ending(self, generated: int) -> bytes:
-        return _ending(self.asked, self._chunk([]), generated)
+        ended = _ending(self.asked, self._chunk([]), generated)
+        return ended if self.asked.said is None or self.asked.said.ends else ended.removesuffix(DONE)
 
     def _opening(self, choice: int) -> JsonObject:
         delta = {"role": "assistant", "content": ""}

@@ -43,6 +43,7 @@ JSON file that FLOOR_SIM_CONFIG names; a flag wins over the environment, that ov
   --sim-control-host H     where that port listens (127.0.0.1)
   --sim-control-token T    with it in X-Sim-Token, other machines may use /sim/… on the engine's port
   --sim-device-lock PATH   the device: an engine that cannot lock this file fails as on a full GPU
+  --sim-answers PATH       an answer book: what `python -m floor.tooltest answers` prints
   --sim-admin-routes       serve vLLM's development routes (/pause, /sleep, …) too
 
 Faults (all also take for=SECONDS and times=REQUESTS):

@@ -12,7 +12,7 @@ from floor.cli.app import app
 from tests.unit.docs.documents import DOCUMENTS, ROOT, Command, commands
 
 GROUP: Any = typer.main.get_command(app)
-FREE = {"sim"}  # takes any flag of vLLM
+FREE = {"sim", "tooltest"}  # command lines of their own
 
 NAMED = [command for document in DOCUMENTS for command in commands(document, "floor")]
 MADE = [command for document in DOCUMENTS for command in commands(document, "make")]

@@ -1,0 +1,1 @@
+"""From trials to a verdict: scores, statistics, and the gate. Pure; randomness is an argument."""
