@@ -92,17 +92,18 @@ def transcript(one: Scenario, mode: str, what: str = "", trial: int = 0, seed: i
     body = next(conversation)
     for number in range(100):
         try:
-            body = conversation.send(_served(desk, body, fault, number))
+            body = conversation.send(served(desk, body, fault, number))
         except StopIteration as end:
             found: Transcript = end.value
             return found
     raise AssertionError("a conversation without end")
 
 
-def _served(desk: Desk, body: dict[str, Any], fault: faults.Fault | None, number: int) -> Exchange:
+def served(desk: Desk, body: dict[str, Any], fault: faults.Fault | None, number: int = 0, running: int = 1) -> Exchange:
+    """What the simulated engine answers to a request; `number` makes the ids of its calls."""
     decided = dialects.CHAT.decide(body, SETTINGS, ("m",))
     try:
-        answer = desk.answer(decided, body, fault, 1, f"id{number}-")
+        answer = desk.answer(decided, body, fault, running, f"id{number}-")
     except Refusal as refusal:
         return Exchange(body, refusal.status, encode({"error": refusal.error}), "application/json")
     identity = Identity("chatcmpl-1", 0)
