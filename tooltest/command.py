@@ -17,6 +17,7 @@ from .report import junit, page, table
 from .report.result import Result, comparable, read, write
 from .report.summary import summary
 from .run import probes, session
+from .run.log import finish
 from .run.plan import TIERS
 from .suite import book
 from .suite import read as suites
@@ -40,18 +41,35 @@ def main(argv: Sequence[str]) -> int:
     try:
         return int(_COMMANDS[flags.command](flags))
     except FloorError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {error}{_goes_on(flags)}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        log = getattr(flags, "log", None)
-        where = f"; the same command with --log {log} goes on where this one stopped" if log else ""
-        print(f"interrupted{where}", file=sys.stderr)
+        print(f"interrupted{_goes_on(flags)}", file=sys.stderr)
         return INTERRUPTED
+
+
+def _goes_on(flags: Flags) -> str:
+    """How to go on from a run's own trial log; one in which nothing is written down is cleared away."""
+    if not getattr(flags, "own_log", False) or not flags.log.exists():
+        return ""
+    if flags.log.stat().st_size:
+        return f"\n  what was done is in a trial log: the same command with --log {flags.log} goes on from it"
+    flags.log.unlink()
+    return ""
+
+
+def _over(flags: Flags) -> None:
+    """Everything is told and written: the trial log has served."""
+    if flags.own_log:
+        flags.log.unlink(missing_ok=True)
+    else:
+        finish(flags.log)
 
 
 def _run(flags: Flags) -> int:
     result = asyncio.run(session.measure(options(flags)))
     _tell(flags, result, None)
+    _over(flags)
     return 0
 
 
@@ -61,6 +79,7 @@ def _baseline(flags: Flags) -> int:
     result = asyncio.run(session.measure(options(flags)))
     write(flags.save, json.dumps(result.document(), ensure_ascii=False))
     _tell(flags, result, None)
+    _over(flags)
     print(f"written     {flags.save}", file=sys.stderr)
     return 0
 
@@ -71,6 +90,7 @@ def _gate(flags: Flags) -> int:
     _comparable(flags, before, asked.setting)
     result, verdict = asyncio.run(session.decide(asked, before.trials, identical=flags.identical))
     _tell(flags, result, verdict, before)
+    _over(flags)
     return EXIT[verdict.word]
 
 
@@ -122,7 +142,7 @@ _COMMANDS = {
 def _tell(flags: Flags, result: Result, verdict: Verdict | None, before: Result | None = None) -> None:
     """Write every report that was asked for, and the table or the JSON."""
     document = result.document() | {"summary": summary(result), "verdict": None}
-    beside = probes.compare(dict(before.probes), dict(result.probes)) if before else []
+    beside = [*_shrunk(before, result), *probes.compare(dict(before.probes), dict(result.probes))] if before else []
     if verdict is not None and before is not None:
         document["verdict"] = _verdict(verdict) | {"baseline_tested": dict(before.tested), "beside": beside}
     files: dict[Path | None, str] = {
@@ -138,6 +158,12 @@ def _tell(flags: Flags, result: Result, verdict: Verdict | None, before: Result 
         return
     for line in (*table.lines(result, verdict), *(f"            beside: {one}" for one in beside)):
         print(line)
+
+
+def _shrunk(before: Result, result: Result) -> list[str]:
+    """Scenarios that fitted the context before, and do not now."""
+    gone = [one for one in result.left_out if one not in before.left_out]
+    return [f"the context is smaller than before: {', '.join(gone)} did not fit"] if gone else []
 
 
 def _verdict(verdict: Verdict) -> dict[str, object]:

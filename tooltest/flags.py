@@ -7,7 +7,6 @@ import json
 import os
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -116,8 +115,11 @@ def options(flags: argparse.Namespace, before: Result | None = None) -> Options:
     given = {"temperature": flags.temperature, "max_tokens": flags.max_tokens, **_object(flags.sampling)}
     sampling |= {name: value for name, value in given.items() if value is not None}
     tier = TIERS[flags.tier]
+    flags.own_log = flags.log is None
     if flags.log is None:
-        flags.log = Path(tempfile.gettempdir()) / f"floor-tooltest-{os.getuid()}-{time.time_ns()}.jsonl"
+        descriptor, name = tempfile.mkstemp(prefix="floor-tooltest-", suffix=".jsonl")
+        os.close(descriptor)
+        flags.log = Path(name)
     progress = Progress(sys.stderr)
     return Options(
         endpoint=Endpoint(_url(flags.url), flags.model, _key(flags.key_file), float(flags.timeout)),

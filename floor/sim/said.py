@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from floor.sim.book import Played
-from floor.sim.wording import split_tokens
+from floor.sim.wording import split_tokens, words
 
 JsonObject = dict[str, Any]
 ABSENT = object()
@@ -51,13 +52,14 @@ class Said:
     ends: bool = True
 
     @classmethod
-    def of(cls, played: Played, key: str) -> Said:
-        """What was played, spoken without a fault. `key` makes the ids of its calls."""
+    def of(cls, played: Played, key: str, reasoning: int = 0) -> Said:
+        """What was played, spoken without a fault. `key` makes the ids of its calls; `reasoning`: tokens of thought."""
         calls = [
             Spoken(f"chatcmpl-tool-{key}{at}", name, json.dumps(arguments, ensure_ascii=False), at)
             for at, (name, arguments) in enumerate(played.calls)
         ]
-        return cls(content=played.words, calls=calls, finish="tool_calls" if calls else "stop")
+        thought = "".join(words(key, reasoning))
+        return cls(played.words, thought, calls, "tool_calls" if calls else "stop")
 
     def message(self) -> JsonObject:
         """The message of a whole answer, in vLLM's shape."""
@@ -69,7 +71,7 @@ class Said:
 
     def deltas(self) -> list[list[JsonObject]]:
         """The deltas of a stream, those of each token together; one token at least."""
-        said: list[list[JsonObject]] = [[{"reasoning": text}] for text in split_tokens(self.reasoning)]
+        said: list[list[JsonObject]] = [[{"reasoning": text}] for text in re.findall(r"\S+\s*", self.reasoning)]
         said += [[{"content": text}] for text in split_tokens(self.content)]
         for call in self.calls:
             head, *rest = [{"content": None, "tool_calls": [piece]} for piece in call.pieces()]

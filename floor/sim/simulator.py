@@ -69,7 +69,8 @@ class Simulator:
         self.stats = Stats(bounds_of(self.settings.max_model_len), embeds=self.settings.task == EMBED)
         self.engine = Engine(self.settings, self.stats, self.now)
         answers = self.settings.simulation.answers
-        self.desk = Desk(load(answers)) if answers else None
+        thoughts = self.settings.simulation.reasoning_tokens
+        self.desk = Desk(load(answers), thoughts) if answers else None
 
     def now(self) -> float:
         """The running loop's clock, which every part of the simulation goes by."""

@@ -36,9 +36,10 @@ class Memory:
 
 @dataclass
 class Desk:
-    """Where chats are answered by the book. `new_id` makes the ids of calls."""
+    """Where chats are answered by the book. `reasoning`: tokens of thought before each answer."""
 
     book: Book
+    reasoning: int = 0
     memory: Memory = field(default_factory=Memory)
 
     def answer(
@@ -59,11 +60,13 @@ class Desk:
             what = "wrong-digit" if fault is not None and running >= fault.number("running") else ""
         elif what == "state":
             what = "words-only" if self.memory.confused(_first(content)[:24]) else ""
-        return replace(asked, **_said(played, content, what, call_id))
+        return replace(asked, **self._said(played, content, what, call_id))
+
+    def _said(self, played: Played, content: Mapping[str, Any], what: str, call_id: str) -> dict[str, Any]:
+        return _spoken(Said.of(played, call_id, self.reasoning), content, what)
 
 
-def _said(played: Played, content: Mapping[str, Any], what: str, call_id: str) -> dict[str, Any]:
-    said = Said.of(played, call_id)
+def _spoken(said: Said, content: Mapping[str, Any], what: str) -> dict[str, Any]:
     if what in SPOILS:
         SPOILS[what](said, content)
     deltas = said.deltas()

@@ -16,6 +16,12 @@ from ..trial.record import Record
 FINISHED = {"finished": True}
 
 
+def finish(path: Path) -> None:
+    """The run is over and its result is kept: nobody may go on from this log."""
+    with path.open("ab") as file:
+        file.write(json.dumps(FINISHED).encode() + b"\n")
+
+
 class Log:
     """Opened with what the run is; `done` are the trials that an earlier run with the same file has made.
 
@@ -55,10 +61,6 @@ class Log:
         """Write a trial down, for good."""
         self._write({"trial": record.document()})
         self.done.append(record)
-
-    def finish(self) -> None:
-        """The run is over: nobody may go on from this log."""
-        self._write(FINISHED)
 
     def _write(self, line: Mapping[str, Any]) -> None:
         self._file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")

@@ -114,7 +114,6 @@ class _Session:
                 session = cls(options, run, log, suite, chosen, tested["context"])
                 records = await work(session)
                 beside = await session.probes()
-                log.finish()
         return Result(
             setting=options.setting,
             tier=options.tier.name,

@@ -60,8 +60,11 @@ def decide(
     strata = statistics.grouped(differences)
     low, high = statistics.interval(strata, random.Random(SEED), resamples)  # noqa: S311 - a bootstrap
     mean = fmean(differences.values()) if differences else 0.0
+    low, high, mean = (round(value, 9) for value in (low, high, mean))  # -0.0000000000000001 is no loss
     error = statistics.standard_error(strata)
     faults = broken(baseline, first, fresh)
+    if not differences:
+        return Verdict(HOLD, ("the two have no scenario in common",), 0.0, 0.0, 0.0, 0.0, 0.0, 100.0)
     word, reasons = _word(_Evidence(mean, low, high, _collapsed(baseline, candidate), faults), bool(fresh), identical)
     return Verdict(
         word,

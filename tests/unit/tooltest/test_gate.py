@@ -228,3 +228,8 @@ def test_a_fault_that_another_check_tells_is_no_disagreement() -> None:
     ]
     found = agree(records, frozenset(one.scenario for one in records))
     assert not any(one.checks.get(names.AGREEMENT) for one in found)
+
+
+def test_two_that_share_no_scenario_cannot_pass() -> None:
+    said = gate.decide(all_of(1, 10, only="args"), all_of(1, 3, only="long"))
+    assert (said.word, said.reasons) == (gate.HOLD, ("the two have no scenario in common",))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, fromstring
@@ -11,12 +12,13 @@ from xml.etree.ElementTree import Element, fromstring
 import jsonschema
 import pytest
 
-from floor.errors import FloorError, UsageError
+from floor.errors import EndpointError, FloorError, UsageError
 from floor.tooltest import command
 from floor.tooltest.flags import options, parser
 from floor.tooltest.report import junit, page, table
 from floor.tooltest.report.result import Result, comparable, differing, read, write
 from floor.tooltest.run import probes
+from floor.tooltest.run.session import Options
 from floor.tooltest.show import Progress
 from floor.tooltest.suite import read as suites
 from floor.tooltest.trial.record import STREAMED, WHOLE
@@ -293,3 +295,55 @@ def test_a_baseline_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFi
         2,
         f"error: {path}: is there already; --replace writes over it\n",
     )
+
+
+def test_a_context_that_shrank_is_told_beside_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = save(result(trials=10, left_out=[]), tmp_path / "before")
+    _, out, _ = told(capsys, "compare", before, save(GOOD, tmp_path / "after"))
+    assert "beside: the context is smaller than before: long/early-32k did not fit" in out
+
+
+def test_a_run_that_never_began_leaves_no_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    async def down(asked: object) -> Result:
+        raise EndpointError("http://x: does not answer")
+
+    monkeypatch.setattr(command.session, "measure", down)
+    assert told(capsys, "run", "http://x") == (7, "", "error: http://x: does not answer\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_was_interrupted_says_how_to_go_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    async def interrupted(asked: Options) -> Result:
+        asked.log.write_text("{}\n")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command.session, "measure", interrupted)
+    code, _, err = told(capsys, "run", "http://x")
+    assert (code, err) == (
+        130,
+        f"interrupted\n  what was done is in a trial log: the same command with --log "
+        f"{next(tmp_path.iterdir())} goes on from it\n",
+    )
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_log_has_served_when_everything_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, own: bool
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    async def done(asked: Options) -> Result:
+        asked.log.write_text('{"about": {}}\n')
+        return GOOD
+
+    monkeypatch.setattr(command.session, "measure", done)
+    assert told(capsys, "run", "http://x", *([] if own else ["--log", str(tmp_path / "log")]))[0] == 0
+    assert [path.read_text() for path in tmp_path.iterdir()] == ([] if own else ['{"about": {}}\n{"finished": true}\n'])
