@@ -327,11 +327,8 @@ def test_a_run_that_was_interrupted_says_how_to_go_on(
 
     monkeypatch.setattr(command.session, "measure", interrupted)
     code, _, err = told(capsys, "run", "http://x")
-    assert (code, err) == (
-        130,
-        f"interrupted\n  what was done is in a trial log: the same command with --log "
-        f"{next(tmp_path.iterdir())} goes on from it\n",
-    )
+    how = f"the same command with --log {next(tmp_path.iterdir())} goes on from it"
+    assert (code, err) == (130, f"interrupted\n  what was done is in a trial log: {how}\n")
 
 
 @pytest.mark.parametrize("own", [True, False])
