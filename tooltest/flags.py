@@ -13,6 +13,7 @@ from typing import Any
 from floor.errors import UsageError
 
 from .report.result import Result
+from .run import teb
 from .run.plan import BASELINE, TIERS
 from .run.send import Endpoint
 from .run.session import Options
@@ -86,6 +87,7 @@ def _endpoint(one: argparse.ArgumentParser, trials: int | None = None) -> None:
     one.add_argument("--max-tokens", metavar="N", type=_count, help=f"of an answer ({MOST_TOKENS}, or the baseline's)")
     one.add_argument("--sampling", metavar="JSON", help="further fields of each request, as an object")
     one.add_argument("--system", metavar="FILE", type=Path, help="a system prompt before each scenario's own")
+    one.add_argument("--teb", action="store_true", help="run tool-eval-bench beside; it decides nothing")
     one.add_argument("--load", action="store_true", help="the load probes too, as in the deep tier")
     for name, words in (
         ("weights", "sha256 of the weights"),
@@ -132,6 +134,7 @@ def options(flags: argparse.Namespace, before: Result | None = None) -> Options:
         log=flags.log,
         stated={name: getattr(flags, name) for name in ("weights", "launch", "note")},
         load=flags.load or tier.load,
+        teb=teb.program() if flags.teb else "",
         say=progress.say,
         progress=progress.show,
     )

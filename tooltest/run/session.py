@@ -18,7 +18,7 @@ from ..trial.record import Record
 from ..trial.recorded import unanswered
 from ..verdict import gate
 from ..verdict.agreement import agree
-from . import probes
+from . import probes, teb
 from .identity import identity
 from .log import Log
 from .plan import FRESH, Tier, left_out, scenarios, trials
@@ -31,7 +31,8 @@ MOST_MISSING = 0.5  # share of trials without an answer beyond which there is no
 @dataclass(frozen=True)
 class Options:
     """What a run is asked for. `numbers`: how many trials of each scenario. `stated`: what the operator says of the
-    build. `log`: the trial log; `say`: takes lines for the person; `progress`: done, total, seconds left."""
+    build. `log`: the trial log. `teb`: the program of tool-eval-bench, "" to leave it. `say` takes lines for the person,
+    `progress` done, total and seconds left."""
 
     endpoint: Endpoint
     tier: Tier
@@ -43,6 +44,7 @@ class Options:
     log: Path = Path("tooltest.jsonl")
     stated: Mapping[str, str] = field(default_factory=dict)
     load: bool = False
+    teb: str = ""
     say: Callable[[str], None] = lambda line: None  # noqa: ARG005
     progress: Callable[[int, int, float], None] = lambda done, total, left: None  # noqa: ARG005
 
@@ -147,4 +149,7 @@ class _Session:
         if self.options.load:
             found["a_b_a"] = await probes.a_b_a(self.run, self.suite)
             found["load"] = await probes.load(self.run, self.suite)
+        if self.options.teb:
+            self.options.say("tool-eval-bench runs beside")
+            found["tool-eval-bench"] = await teb.run(self.options.teb, self.options.endpoint, self.run.model)
         return found
