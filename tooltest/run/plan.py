@@ -11,6 +11,7 @@ from ..suite.filled import Filled, content, fill
 from ..suite.scenario import QUICK, Scenario
 from ..trial.record import mode
 
+TOKENS_OF_A_STEP = 4000  # that many prompt tokens take about as long as the rest of a short trial
 LEAST_ANSWER = 256  # tokens that must be left for an answer
 BYTES_PER_TOKEN = 3.0  # of English and JSON: fewer than any tokeniser in use needs, so that a prompt is never too long
 
@@ -32,12 +33,16 @@ BASELINE = 10
 
 @dataclass(frozen=True)
 class Trial:
-    """One to be made, streamed or whole, with so many tokens at most for each answer."""
+    """One to be made, streamed or whole, with so many tokens at most for each answer.
+
+    `weight`: how long it takes beside others, as far as its prompt tells.
+    """
 
     scenario: Scenario
     number: int
     mode: str
     most: int
+    weight: float = 1.0
 
     def filled(self, seed: int) -> Filled:
         """The scenario with the values of this trial."""
@@ -74,8 +79,20 @@ def trials(
 ) -> list[Trial]:
     """The trials `numbers` of each chosen scenario that fits, first trials of all first. `most` tokens an answer."""
     places = {scenario.id: place for place, scenario in enumerate(suite)}
-    out = set(left_out(chosen, context))
-    fitting = [
-        (one, most if context is None else min(most, context - needs(one))) for one in chosen if one.id not in out
+    prompts = {one.id: needs(one) for one in chosen}
+    fitting = [one for one in chosen if context is None or prompts[one.id] + LEAST_ANSWER <= context]
+    return [
+        Trial(
+            one, number, mode(number, places[one.id]), _room(most, prompts[one.id], context), _weight(prompts[one.id])
+        )
+        for number in numbers
+        for one in fitting
     ]
-    return [Trial(one, number, mode(number, places[one.id]), room) for number in numbers for one, room in fitting]
+
+
+def _room(most: int, prompt: int, context: int | None) -> int:
+    return most if context is None else min(most, context - prompt)
+
+
+def _weight(prompt: int) -> float:
+    return 1 + prompt / TOKENS_OF_A_STEP

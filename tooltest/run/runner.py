@@ -51,15 +51,15 @@ class Run:
 
     async def _all(self, todo: Sequence[Trial], log: Log) -> None:
         queue = iter(todo)
-        begun, made = self.clock(), 0
+        begun, made, left = self.clock(), 0, sum(one.weight for one in todo)
+        whole = left
 
         async def work() -> None:
-            nonlocal made
+            nonlocal made, left
             for trial in queue:
                 log.add(await self.one(trial))
-                made += 1
-                left = (self.clock() - begun) / made * (len(todo) - made)
-                self.progress(made, len(todo), left)
+                made, left = made + 1, left - trial.weight
+                self.progress(made, len(todo), max(0.0, (self.clock() - begun) / (whole - left) * left))
 
         await gather([work() for _ in range(min(self.concurrency, len(todo)))])
 

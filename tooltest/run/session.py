@@ -31,7 +31,7 @@ MOST_MISSING = 0.5  # share of trials without an answer beyond which there is no
 @dataclass(frozen=True)
 class Options:
     """What a run is asked for. `numbers`: how many trials of each scenario. `stated`: what the operator says of the
-    build. `log`: the trial log. `teb`: the program of tool-eval-bench, "" to leave it. `say` takes lines for the person,
+    build. `log`: the trial log. `teb`: the program of tool-eval-bench, "" to leave it. `say` takes lines for a person,
     `progress` done, total and seconds left."""
 
     endpoint: Endpoint

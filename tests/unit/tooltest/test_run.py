@@ -62,6 +62,12 @@ def test_first_trials_of_all_come_before_second_ones() -> None:
     assert {one.mode for one in made if one.scenario is SUITE[0]} == {STREAMED, WHOLE}
 
 
+def test_a_long_prompt_weighs_more_in_the_time_that_is_left() -> None:
+    made = {one.scenario.id: one.weight for one in plan.trials(SUITE, SUITE, range(1), context=None, most=99)}
+    assert made["select/one-of-three"] < 1.5
+    assert 8 < made["long/middle-32k"] < 20
+
+
 def test_what_does_not_fit_the_context_is_left_out() -> None:
     assert plan.left_out(SUITE, None) == []
     assert plan.left_out(SUITE, 131072) == []
@@ -258,6 +264,7 @@ def test_a_run_makes_what_its_log_does_not_have(tmp_path: Path) -> None:
     assert all(one.score == 1 for one in records)
     assert [(done, total) for done, total, _ in progress] == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert progress[-1][2] == 0
+    assert [left for _, _, left in progress] == sorted((left for _, _, left in progress), reverse=True)
 
 
 def test_an_endpoint_that_is_down_ends_the_run(tmp_path: Path) -> None:
