@@ -52,7 +52,7 @@ def _page(result: Result, verdict: Verdict | None) -> Iterator[str]:
 def _contract(result: Result) -> Iterator[str]:
     found = checks(result.trials)
     broken = [one for one in found if not one.held]
-    yield f"## Contract: {len(broken)} checks broken"
+    yield f"## Contract: {len(broken)} {'check' if len(broken) == 1 else 'checks'} broken"
     yield ""
     yield "| check | what holds | failed | streamed | whole |"
     yield "|---|---|---|---|---|"

@@ -89,9 +89,9 @@ class _Evidence:
 
 
 def _word(seen: _Evidence, final: bool, identical: bool) -> tuple[str, list[str]]:
-    if seen.collapsed:
-        return BLOCK, seen.collapsed
     suspect = [one.sentence for one in seen.broken]
+    if seen.collapsed:
+        return BLOCK, suspect + seen.collapsed
     worse = _worse(seen)
     if not final:
         doubts = suspect + worse

@@ -78,7 +78,8 @@ def test_the_table_shows_the_figures() -> None:
     assert "left out    long/early-32k: longer than the context" in lines
     assert "behaviour   20.0 of 100; right 3 times of 3: 20.0" in lines
     assert "  arguments-text     failed in 12 of 12 (8 streamed, 4 whole)" in lines
-    assert any(line.startswith("BLOCK       args collapsed from 100 to 0") for line in lines)
+    assert any(line.startswith("BLOCK       arguments-text broke in 12 of 12 trials (0 of 40") for line in lines)
+    assert "            args collapsed from 100 to 0" in lines
     assert any("the smallest drop that it would have blocked in 4 of 5 cases" in line for line in lines)
 
 
@@ -90,6 +91,7 @@ def test_the_page_shows_the_raw_exchanges_of_failures() -> None:
     assert "- arguments-text: arguments of set_valve are no JSON object" in text
     assert '"tools": [\n  "set_valve",\n  "switch_lamp"\n ]' in text
     assert "data: [DONE]" in text
+    assert "## Contract: 1 check broken" in text
     assert "## Failures: 12 of 15 trials" in text
     assert "## Failures: 0 of 15 trials" in page.markdown(GOOD)
 
