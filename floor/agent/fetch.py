@@ -1,8 +1,9 @@
-"""`python -I -m floor.agent.fetch TASK`: one task of a fetch, in a unit of its own, until it is done or ended.
+"""`python -I -m floor.agent.fetch TASK`: one task of a fetch, or a tool test, in a unit of its own, until it is done.
 
 Its job says `kind`: `weights` (a folder, from a hub or another box), `check` (every
 file of a folder read again), `image` (an image that another box has packed),
-`pull` (an image, from its registry), `pack` (an image, for other boxes) or `serve` (a folder, to other boxes).
+`pull` (an image, from its registry), `pack` (an image, for other boxes), `serve` (a folder, to other boxes)
+or `tooltest` (an engine of this box; see floor.agent.tested).
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ from floor.box.download import DamagedError, Patience, hashed
 from floor.box.hub import DeniedError, UnreachableError
 from floor.box.manifest import Entry, Origin
 from floor.box.report import Report
-from floor.errors import FloorError
+from floor.errors import EndpointError, FloorError
 
 OVER = threading.Event()  # set by a test that runs tasks in threads; a process is simply ended
 KINDS: tuple[tuple[type[FloorError], str], ...] = (
     (UnreachableError, "unreachable"),
     (DeniedError, "denied"),
     (DamagedError, "damaged"),
+    (EndpointError, "endpoint"),
     (FloorError, "failed"),
 )
 
@@ -75,7 +77,7 @@ def work(name: str, root: Path) -> int:
 def _over(report: Report, job: Mapping[str, Any], root: Path, state: str, **told: Any) -> int:
     report.end(state, **told)
     text = f"fetched {job.get('what')}" if state == "done" else f"{job.get('what')}: {told.get('message')}"
-    if job["kind"] != "serve":
+    if job["kind"] not in QUIET:
         events.append("floor-fetch", text, told, at=time.time(), root=root)
     return 0 if state == "done" else 1
 
@@ -143,6 +145,12 @@ def _serve(job: Mapping[str, Any], secret: str | None, report: Report, root: Pat
     return {"served": served}
 
 
+def _tooltest(job: Mapping[str, Any], secret: str | None, report: Report, root: Path) -> dict[str, Any]:
+    from floor.agent.tested import work
+
+    return work(job, secret, report, root)
+
+
 WORK: dict[str, Callable[[Mapping[str, Any], str | None, Report, Path], dict[str, Any]]] = {
     "weights": _weights,
     "check": _check,
@@ -150,7 +158,9 @@ WORK: dict[str, Callable[[Mapping[str, Any], str | None, Report, Path], dict[str
     "pull": _pull,
     "pack": _pack,
     "serve": _serve,
+    "tooltest": _tooltest,
 }
+QUIET = ("serve", "tooltest")  # what tells nothing, or tells it itself
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv))

@@ -36,6 +36,7 @@ CALLS = {
     "pool": ("wait", "direct", "announce"),
     "release": ("install",),
     "secrets": ("ensure", "put", "begin", "promote", "show"),
+    "tooltest": ("run", "accept", "page", "read", "put"),
     "unit": ("start", "stop", "restart", "reload", "enable", "disable", "kill", "wait"),
     "units": ("reload",),
     "verify": ("chat", "embed"),

@@ -12,6 +12,7 @@ from floor.box import files, paths
 from floor.box.locked import locked, mine
 from floor.errors import FloorError
 
+UNTESTED = "untested: "  # and a launch whose build has not passed the tool test, whose digest follows
 ABSENCE = "absent: "  # what a holder begins with that is the absence of a box, whose name follows
 
 
@@ -33,6 +34,11 @@ Drains = Mapping[str, tuple[Drain, ...]]
 def is_absence(holder: str) -> bool:
     """Whether a backend is held because its box did not answer: the next deployment that sees the box ends it."""
     return holder.startswith(ABSENCE)
+
+
+def is_untested(holder: str) -> bool:
+    """Whether a backend is held because what runs there, or is to, has not passed the tool test."""
+    return holder.startswith(UNTESTED)
 
 
 def read(root: Path = paths.ROOT) -> dict[str, tuple[Drain, ...]]:

@@ -24,6 +24,7 @@ from floor.box import (
     secrets,
     starts,
     systemctl,
+    tested,
     units,
     weights,
 )
@@ -75,6 +76,8 @@ def read(asked: Mapping[str, Any], root: Path = paths.ROOT, run: Run = run) -> d
         "firewalls": firewall.others(run) if asked.get("firewalls") else [],
         "tls": certificate.look(asked["tls"][0], asked["tls"][1], root) if asked.get("tls") else None,
         "sources": firewall.sources(asked.get("toward") or ()),
+        "tests": tested.last(root),
+        "baselines": tested.baselines(root),
         "alarms": alarms.read(root, time.time()),
     }
 

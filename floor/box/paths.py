@@ -62,6 +62,7 @@ LOCK = LIB / "lock"
 DRAINS = LIB / "drains.json"
 EVENTS = LIB / "events.jsonl"
 STARTS = LIB / "starts.json"  # how long engines took to start and to stop here
+TESTS = LIB / "tooltest"  # what the tool test found of engines here, and baselines of builds
 AWAY = LIB / "away.json"  # which models a switch keeps away, and until when it expects that
 CONFIG = LIB / "floor.yaml"
 CONFIG_HISTORY = LIB / "configs.json"

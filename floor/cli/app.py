@@ -18,6 +18,7 @@ from floor.cli import (
     pools,
     project,
     simulate,
+    swap,
     tooltest,
     watchdog,
 )
@@ -55,6 +56,7 @@ app.command("schema", rich_help_panel=START)(project.schema)
 app.command("fetch", rich_help_panel=CHANGE)(fetch.fetch)
 app.command("deploy", rich_help_panel=CHANGE)(change.deploy)
 app.command("switch", rich_help_panel=CHANGE)(change.switch)
+app.command("swap", rich_help_panel=CHANGE)(swap.swap)
 app.command("restart", rich_help_panel=CHANGE)(change.restart)
 app.command("reboot", rich_help_panel=CHANGE)(change.reboot)
 app.command("drain", rich_help_panel=CHANGE)(pools.drain)

@@ -35,6 +35,9 @@ def deploy(
         bool,
         typer.Option("--take-over", help="Stop and disable what others run in the way; floor remove brings it back."),
     ] = False,
+    ungated: Annotated[
+        bool, typer.Option("--ungated", help="Let another build of a model that serves go live without a test.")
+    ] = False,
 ) -> None:
     """Bring the boxes to what floor.yaml says, one copy at a time.
 
@@ -44,8 +47,8 @@ def deploy(
     from floor.operations.abort import abort as back
     from floor.operations.deploy import deploy as run
 
-    if abort and (mode or roll_back or take_over):
-        raise UsageError("--abort: goes back to what was deployed; leave --mode, --roll-back and --take-over out")
+    if abort and (mode or roll_back or take_over or ungated):
+        raise UsageError("--abort: goes back to what was deployed; leave every other option but --force out")
     site, screen = open_site(config), Screen(beside=as_json)
     if not abort:
         warn(site.loaded)
@@ -53,16 +56,9 @@ def deploy(
         if abort:
             outcome = back(site, screen.say, screen.progress, dry_run=dry_run, force=force)
         else:
-            outcome = run(
-                site,
-                mode,
-                screen.say,
-                screen.progress,
-                dry_run=dry_run,
-                force=force,
-                roll_back=roll_back,
-                take_over=take_over,
-            )
+            wish = {"dry_run": dry_run, "force": force, "roll_back": roll_back, "take_over": take_over}
+            wish["ungated"] = ungated
+            outcome = run(site, mode, screen.say, screen.progress, **wish)
     finally:
         screen.clear()
     finish(outcome, dry_run=dry_run, as_json=as_json)

@@ -14,7 +14,7 @@ from floor.operations.deploy import Say, carried_out, deployment, install_releas
 from floor.operations.execute import LOST_POLL
 from floor.operations.outcome import Outcome
 from floor.operations.site import Site
-from floor.plan.abandoned import ABORT, finishing, kept, switched, unfinished
+from floor.plan.abandoned import ABORT, finishing, kept, unfinished, ways
 from floor.plan.seen import OperationSeen, Seen
 from floor.plan.steps import Plan
 
@@ -29,8 +29,8 @@ def abort(site: Site, say: Say, progress: Say, *, dry_run: bool, force: bool, re
     """
     seen = site.observe(patience=LOST_POLL).seen
     left = _left(seen)
-    if ways := switched(left):
-        raise RefusedError(f"what was left is no deployment, but floor {left.verb} of {left.who}: {ways}")
+    if told := ways(left):
+        raise RefusedError(f"what was left is no deployment, but floor {left.verb} of {left.who}: {told}")
     text = kept(seen, left)
     if text is None:
         raise RefusedError(

@@ -48,13 +48,14 @@ class Change:
 
     def look(self) -> tuple[Aim, Plan]:
         """Observe, and plan from that."""
-        aim = self._observe(patience=LOST_POLL)
+        aim = self.observe(patience=LOST_POLL)
         return aim, self._plan(aim)
 
     def _plan(self, aim: Aim) -> Plan:
         return held.opened(aim, self.planner(aim), force=self.force)
 
-    def _observe(self, among: Collection[str] | None = None, patience: float = 0.0) -> Aim:
+    def observe(self, among: Collection[str] | None = None, patience: float = 0.0) -> Aim:
+        """Look at the boxes, or at those `among` them, as this operation does."""
         aim = self.site.observe(self.mode, among=among, patience=patience, switch=self.switch)
         return self.also(dataclasses.replace(aim, holder=f"{self.verb} by {caller.name()}"))
 
@@ -66,7 +67,7 @@ class Change:
         """
         since = None
         while True:
-            aim = self._observe(boxes)
+            aim = self.observe(boxes)
             lost = [why for box, why in aim.absent.items() if box in boxes]
             if not lost:
                 break

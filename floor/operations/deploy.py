@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -21,8 +22,8 @@ from floor.operations.nginx import nginx_refusals
 from floor.operations.outcome import Outcome
 from floor.operations.site import Site
 from floor.operations.trials import trials
-from floor.plan import preflight, shared_address, tls
-from floor.plan.abandoned import ABORT, digest, newest, switched, unfinished
+from floor.plan import builds, preflight, shared_address, tls
+from floor.plan.abandoned import ABORT, digest, newest, unfinished, ways
 from floor.plan.aim import Aim
 from floor.plan.deploy import plan_deploy
 from floor.plan.keys import key_problems
@@ -47,12 +48,14 @@ def deploy(
     roll_back: bool,
     take_over: bool = False,
     begins: Callable[[], None] = lambda: None,
+    ungated: bool = False,
 ) -> Outcome:
     """Given the site and the mode asked for, bring the boxes there, or say what that would take.
 
     With `take_over` what others run in the way is stopped and disabled as part of it. `begins` is called when nothing
     stands against it any more, before any box is changed.
-    Raise RefusedError for a floor.yaml that a later one has replaced unless `roll_back`, and as `Change.run` does.
+    Raise RefusedError for a floor.yaml that a later one has replaced unless `roll_back`, for another build of a model
+    that somebody serves unless it may serve `ungated`, and as `Change.run` does.
     """
     if mode:
         demand(mode)  # before any box is asked
@@ -60,10 +63,12 @@ def deploy(
     if dry_run and carried:
         return Outcome(Plan(), carried=carried)
     meeting = Meeting(site, take_over)
-    change = deployment(site, mode, say, progress, force=force, meeting=meeting)
+    change = deployment(site, mode, say, progress, force=force, meeting=meeting, ungated=ungated)
     change.begins = begins
     aim, plan = change.look()
     refuse_switch(aim)
+    if not ungated:
+        refuse_ungated(aim)
     plan = meeting.told(aim, plan)
     if not roll_back:
         refuse_older(aim, site)
@@ -111,12 +116,17 @@ def deployment(
     force: bool,
     verb: str = "deploy",
     meeting: Meeting | None = None,
+    ungated: bool = False,
 ) -> Change:
-    """Given the site, the mode asked for and what was met of others, return the change that `floor deploy` makes."""
+    """Given the site, the mode asked for, what was met of others and whether builds may serve without a test, return
+    the change that `floor deploy` makes."""
     text, met = site.loaded.text, meeting or Meeting(site, take_over=False)
 
     def planner(aim: Aim) -> Plan:
-        return plan_deploy(aim, text)
+        return builds.told(plan_deploy(aim, text), builds.ungated(aim) if ungated else {})
+
+    def also(aim: Aim) -> Aim:
+        return dataclasses.replace(met.into(aim), ungated=ungated)
 
     def problems(aim: Aim) -> list[str]:
         found = [*preflight.problems(aim, met.held()), *tls.problems(aim), *met.problems(aim, force=force)]
@@ -129,14 +139,25 @@ def deployment(
         found = found or disagreements(site, aim, starting(aim.config, plan), say, progress, force=force)
         return found or trials(site, aim, plan, say, progress, force=force)
 
-    return Change(verb, site, mode, planner, say, progress, None, force, problems, also=met.into)
+    return Change(verb, site, mode, planner, say, progress, None, force, problems, also=also)
 
 
 def refuse_switch(aim: Aim) -> None:
-    """Raise RefusedError while a switch is unfinished, naming what ends it; who is at work is told by their lease."""
+    """Raise RefusedError while a switch or a swap is unfinished, naming what ends it; who is at work is told by their
+    lease."""
     left = unfinished(aim.seen)
-    if left is not None and not (left.live and not dead(left.by)) and (ways := switched(left)):
-        raise RefusedError(f"floor {left.verb} of {left.who}, operation {left.epoch}, did not end: {ways}")
+    if left is not None and not (left.live and not dead(left.by)) and (told := ways(left)):
+        raise RefusedError(f"floor {left.verb} of {left.who}, operation {left.epoch}, did not end: {told}")
+
+
+def refuse_ungated(aim: Aim) -> None:
+    """Raise RefusedError where another build would come into the place of one that serves, naming what tests it."""
+    found = builds.ungated(aim)
+    if found:
+        models = dict.fromkeys(backend.partition("@")[0] for backend in found)
+        lines = [f"{backend}: its build becomes another ({'; '.join(told)})" for backend, told in found.items()]
+        swaps = ", ".join(f"`floor swap {model}`" for model in models)
+        raise RefusedError("\n".join(lines) + f"\n{swaps} tests it before it serves; --ungated lets it serve as it is")
 
 
 def refuse_older(aim: Aim, site: Site) -> None:

@@ -66,6 +66,8 @@ class Execution:
             self._share(step)
         elif step.call == "clients.share":
             self._share_clients(step)
+        elif step.call == "tooltest.share":
+            self._share_baseline(step)
         elif step.until is None:
             self._call(step, {**step.params, **self._event(step)})
         else:
@@ -144,6 +146,11 @@ class Execution:
         found = self._call(Step(source, "clients.read", {}, step.text), {})
         missing = bool(step.params.get("missing"))
         self._call(Step(step.box, "clients.put", {}, step.text), {**found, "missing": missing, **self._event(step)})
+
+    def _share_baseline(self, step: Step) -> None:
+        named = {name: step.params[name] for name in ("model", "name")}
+        found = self._call(Step(step.params["source"], "tooltest.read", {}, step.text), named)
+        self._call(Step(step.box, "tooltest.put", {}, step.text), {**named, **found, **self._event(step)})
 
     def _kill(self, step: Step, answer: Any) -> None:
         left = answer.get("left") or []

@@ -21,7 +21,7 @@ from floor.engines.known import ENGINES
 from floor.errors import BoxError, RefusedError, UsageError
 from floor.operations.together import in_threads
 from floor.plan.aim import Aim
-from floor.plan.difference import KEYS
+from floor.plan.difference import KEYS, belongs_to, model_of
 from floor.plan.seen import parse
 
 Answer = TypeVar("Answer")
@@ -190,13 +190,25 @@ def questions(config: Config, state: BoxState, owned: Iterable[str]) -> dict[str
     return {
         "firewalls": True,
         "tls": tls_question(config, state.box),
-        "units": {unit.name: {"env": sorted(unit.launch.env)} for unit in state.units},
+        "units": {**_gone(config, owned), **{unit.name: {"env": sorted(unit.launch.env)} for unit in state.units}},
         "files": [*files, *sorted({path for unit in state.units for path in KEYS.get(unit.kind, ())})],
         "images": images,
         "paths": sorted({path for copy in copies if copy.source for path in _needed(copy)}),
         "weights": sorted({folder_of(copy.source, copy.fetch.include) for copy in copies if copy.fetch}),
         "read": [str(paths.POOL_SETTINGS), *sorted(settings), *_last_read(state)],
     }
+
+
+def _gone(config: Config, owned: Iterable[str]) -> dict[str, dict[str, list[str]]]:
+    """Engines that lie on a box, and which of their variables tell their build where they are not wanted any more."""
+    units = {unit for path in owned if (unit := belongs_to(path))}
+    named = {unit: config.models.get(model_of(unit)) for unit in units}
+    every = {
+        unit: {*model.env, *(name for copy in model.replicas for name in copy.env)}
+        for unit, model in named.items()
+        if model is not None
+    }
+    return {unit: {"env": sorted(names)} for unit, names in every.items()}
 
 
 def _last_read(state: BoxState) -> list[str]:

@@ -19,7 +19,7 @@ from floor.operations.outcome import Outcome
 from floor.operations.site import Site
 from floor.operations.trials import trials
 from floor.plan import preflight
-from floor.plan.abandoned import ABORT, SWITCH, SWITCH_BACK, finishing, switched, unfinished
+from floor.plan.abandoned import ABORT, SWAP, SWAP_BACK, SWITCH, SWITCH_BACK, finishing, switched, unfinished
 from floor.plan.aim import Aim
 from floor.plan.modes import switching as in_other_mode
 from floor.plan.seen import OperationSeen, Seen
@@ -112,7 +112,7 @@ def switching(
 
 def _refuse(site: Site, aim: Aim) -> None:
     left = unfinished(aim.seen)
-    if left is not None and left.verb in ("deploy", ABORT) and not (left.live and not dead(left.by)):
+    if left is not None and left.verb in ("deploy", ABORT, SWAP, SWAP_BACK) and not (left.live and not dead(left.by)):
         raise RefusedError(
             f"floor {left.verb} of {left.who}, operation {left.epoch}, did not end: "
             f"`{finishing(left.verb, left.target)}` goes on with it; switch after that"

@@ -12,6 +12,7 @@ from floor.plan.seen import OperationSeen, Seen
 ABORT = "deploy --abort"  # the verb of an operation that goes back
 SWITCH, SWITCH_BACK = "switch", "switch --abort"
 BENCH = "bench"
+SWAP, SWAP_BACK = "swap", "swap --abort"
 
 
 def unfinished(seen: Mapping[str, Seen]) -> OperationSeen | None:
@@ -25,7 +26,7 @@ def unfinished(seen: Mapping[str, Seen]) -> OperationSeen | None:
     if not any(record.state == "done" for record in last):
         return last[0] if last else None
     missed = any(record.state != "done" for record in records if record.epoch < last[0].epoch)
-    return last[0] if last[0].verb in (ABORT, SWITCH_BACK) and missed else None
+    return last[0] if last[0].verb in (ABORT, SWITCH_BACK, SWAP_BACK) and missed else None
 
 
 def kept(seen: Mapping[str, Seen], left: OperationSeen) -> str | None:
@@ -69,6 +70,8 @@ def finishing(verb: str, target: Any) -> str:
         return f"floor remove {target}"
     if verb == SWITCH and isinstance(target, dict):
         return f"floor {verb} {target.get('mode')}"
+    if verb == SWAP and isinstance(target, dict):
+        return f"floor {verb} {target.get('model')}"
     if verb == BENCH and isinstance(target, dict):
         return f"floor {verb} --copy {target.get('copy')}"
     return f"floor {verb}"
@@ -81,6 +84,15 @@ def switched(left: OperationSeen | None) -> str:
     if left.verb == SWITCH_BACK:
         return f"`floor {SWITCH_BACK}` goes on with it"
     return f"`{finishing(left.verb, left.target)}` goes on with it, `floor {SWITCH_BACK}` goes back"
+
+
+def ways(left: OperationSeen | None) -> str:
+    """Given the operation that was left, return how a switch or a swap is ended, in words; empty where it was none."""
+    if left is None or left.verb not in (SWAP, SWAP_BACK) or not isinstance(left.target, dict):
+        return switched(left)
+    if left.verb == SWAP_BACK:
+        return f"`floor {SWAP_BACK}` goes on with it"
+    return f"`{finishing(left.verb, left.target)}` goes on with it, `floor {SWAP_BACK}` goes back"
 
 
 def began(by: Mapping[str, Any]) -> str:

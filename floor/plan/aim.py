@@ -92,7 +92,7 @@ class Aim:
 
     `addresses` holds what each box's host resolved to (None: it has no address now), `holder` the name under which this
     operation drains, `foreign` by box what stands in the way and is to be taken over; empty where nothing may be;
-    `facts` what the renderer was told of the boxes.
+    `facts` what the renderer was told of the boxes; `ungated` where a build may serve without a test.
     """
 
     config: Config
@@ -103,6 +103,7 @@ class Aim:
     holder: str = "floor"
     foreign: Mapping[str, tuple[Foreign, ...]] = field(default_factory=dict)
     facts: Mapping[str, BoxFacts] = field(default_factory=dict)
+    ungated: bool = False
 
     @property
     def proxies(self) -> tuple[Seen, ...]:

@@ -77,18 +77,19 @@ def _lane(aim: Aim, copy: Wanted, *, last: bool, awaited: bool) -> list[Step]:
     if aim.active(copy):
         enable = [step for part in copy.parts for step in lanes.enable(aim, part)]
         return [*files, *enable, *lanes.rejoin(aim, copy, awaited=aim.proxies if awaited else ())]
-    if all(_comes_up(unit, copy) for unit in aim.units(copy)) and not reload:
+    if all(comes_up(unit, copy) for unit in aim.units(copy)) and not reload:
         return [*files, *lanes.wait_warm(copy), *lanes.let_in(aim, copy)]
     why = _why(aim, copy)
     if copy.grouped and not reload:  # those that wait at their gates go with the others
-        lacking = [part for part in copy.parts if not _comes_up(aim.seen[part.box].unit(part.unit), copy)]
+        lacking = [part for part in copy.parts if not comes_up(aim.seen[part.box].unit(part.unit), copy)]
         return [*files, *lanes.bring_up(aim, copy, why, lacking), *lanes.let_in(aim, copy)]
     down = lanes.bring_down(copy, why) if _anything_of(aim, copy) else []
     return [*down, *files, *lanes.bring_up(aim, copy, why), *lanes.let_in(aim, copy)]
 
 
-def _comes_up(unit: UnitSeen, copy: Wanted) -> bool:
-    """Whether a unit gets there by itself. A part of a group that died is started into its gate, and waits there."""
+def comes_up(unit: UnitSeen, copy: Wanted) -> bool:
+    """Given a unit of a copy or a group, return whether it gets there by itself. A part of a group that died is started
+    into its gate, and waits there."""
     if unit.active == "activating":
         return copy.grouped or unit.sub != "auto-restart"
     return copy.grouped and unit.active == "active"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Protocol
+
 from floor.plan import holders
 from floor.plan.absent import plan_absent
 from floor.plan.aim import Aim
@@ -19,8 +22,17 @@ from floor.plan.steps import Plan, Stage, Step, stage
 from floor.plan.takeover import adopted, plan_starters
 
 
-def plan_deploy(aim: Aim, config_text: str) -> Plan:
-    """Given the aim and the text of floor.yaml, return what is left to do; empty when nothing is.
+class CopyPlanner(Protocol):
+    """How copies become what is wanted: as `plan_copies`."""
+
+    def __call__(
+        self, aim: Aim, serving: Serving, leaving: Collection[str] = (), among: Collection[str] | None = None
+    ) -> list[Stage]: ...
+
+
+def plan_deploy(aim: Aim, config_text: str, copies: CopyPlanner = plan_copies) -> Plan:
+    """Given the aim, the text of floor.yaml and how copies are changed, return what is left to do; empty when nothing
+    is.
 
     The order: boxes that do not answer kept out, keys that everybody shares, the firewall (wide enough for old and new
     proxies), services (pools know old and new backends), what runs in the other mode alone, copies one by one, what is
@@ -42,9 +54,9 @@ def plan_deploy(aim: Aim, config_text: str) -> Plan:
         *plan_leaving(aim, serving),
         *plan_mode(aim),
         *_adopt(aim, serving),
-        *plan_copies(aim, serving, leaving, free),
+        *copies(aim, serving, leaving, free),
         *plan_retirements(aim, serving, first),
-        *plan_copies(aim, serving, leaving, hindered),
+        *copies(aim, serving, leaving, hindered),
         *plan_retirements(aim, serving, {copy.backend for copy in retired(aim)} - first),
         *plan_leftovers(aim),
         *plan_narrowing(aim),

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 
 from floor.box import paths
 from floor.desired.state import BoxState, File, Kind, Unit
+from floor.engines.build import flag_changes, pieces
 from floor.plan.seen import Seen, UnitSeen
 
 COPY_PREFIX = "floor-copy-"
@@ -51,6 +52,11 @@ def belongs_to(path: str) -> str | None:
     if path.startswith(_GROUPS):
         return f"{GROUP_PREFIX}{path.removeprefix(_GROUPS).removesuffix('.json')}.service"
     return None
+
+
+def model_of(unit: str) -> str:
+    """Given an engine's unit, return the model that it serves."""
+    return unit.removeprefix(COPY_PREFIX).removeprefix(GROUP_PREFIX).removesuffix(".service")
 
 
 def files(wanted: BoxState, seen: Seen) -> list[FileDifference]:
@@ -176,28 +182,6 @@ def _changed(unit: Unit, seen: UnitSeen) -> str:
 
 
 def _words(wanted: tuple[str, ...], running: tuple[str, ...]) -> str:
-    """What differs between two command lines: `--flag old → new`, what is new, what is gone."""
-    aim, now = _flags(wanted), _flags(running)
-    new = [words for words in aim if words not in now]
-    gone = [words for words in now if words not in aim]
-    told = []
-    for words in gone:
-        other = next((each for each in new if each[0] == words[0] and len(words) > 1), None)
-        if other is None:
-            told.append(f"no longer {' '.join(words)}")
-        else:
-            new.remove(other)
-            told.append(f"{words[0]} {' '.join(words[1:])} → {' '.join(other[1:])}")
-    told += [f"new {' '.join(words)}" for words in new]
+    """What differs between two command lines: `--flag old → new`, what is gone, what is new."""
+    told = flag_changes(pieces(running), pieces(wanted))
     return "arguments change: " + ", ".join(told) if told else "arguments change their order"
-
-
-def _flags(words: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """A command line in pieces: each flag with the values behind it, every other word by itself."""
-    pieces: list[tuple[str, ...]] = []
-    for word in words:
-        if pieces and pieces[-1][0].startswith("--") and not word.startswith("-"):
-            pieces[-1] = (*pieces[-1], word)
-        else:
-            pieces.append((word,))
-    return pieces

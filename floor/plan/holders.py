@@ -1,12 +1,12 @@
-"""Who holds a backend out of a pool: the operation at work, a person, or the absence of its box."""
+"""Who holds a backend out of a pool: the operation at work, a person, the absence of its box, a test not over yet."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from floor.box.drains import ABSENCE, Drain, is_absence
+from floor.box.drains import ABSENCE, UNTESTED, Drain, is_absence, is_untested
 
-__all__ = ["absent", "held", "is_absence", "people"]
+__all__ = ["absent", "held", "is_absence", "is_untested", "people", "untested"]
 
 
 def absent(box: str) -> str:
@@ -14,11 +14,18 @@ def absent(box: str) -> str:
     return f"{ABSENCE}{box}"
 
 
+def untested(launch: str) -> str:
+    """Given the digest of a launch, return the name under which a copy with it is kept out until it has been tested."""
+    return f"{UNTESTED}{launch}"
+
+
 def people(drains: Iterable[Drain]) -> list[str]:
     """The people among those who hold a backend: such a drain outlives operations, and only a person ends it."""
-    return [drain.holder for drain in drains if drain.epoch is None and not is_absence(drain.holder)]
+    other = (is_absence, is_untested)
+    return [one.holder for one in drains if one.epoch is None and not any(kind(one.holder) for kind in other)]
 
 
 def held(drains: Iterable[Drain]) -> bool:
-    """Whether a person holds it."""
-    return bool(people(drains))
+    """Whether a person holds it, or a test that is not over."""
+    found = list(drains)
+    return bool(people(found)) or any(is_untested(drain.holder) for drain in found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from floor.box.drains import Drain
-from floor.plan import holders
+from floor.plan import gate, holders
 from floor.plan.aim import Aim, Copy, Part, Wanted
 from floor.plan.seen import Seen
 from floor.plan.steps import Late, Step, Until, beside
@@ -86,7 +86,7 @@ def wait_warm(copy: Wanted) -> list[Step]:
 def let_in(aim: Aim, copy: Copy) -> list[Step]:
     """End what this operation, and the absence of the box, hold against `copy`, and wait until each pool has it.
 
-    Where a person holds it out it stays out.
+    Where a person holds it out, or a test that is not over, it stays out.
     """
     steps, waits = [], []
     for proxy in aim.proxies:
@@ -94,9 +94,14 @@ def let_in(aim: Aim, copy: Copy) -> list[Step]:
             params = {"backend": copy.backend, "holder": holders.absent(box), "outlives": True}
             why = f"{box} answers and is as wanted"
             steps.append(Step(proxy.box, "drain.remove", params, f"{copy.backend} may come back", why))
+        for holder in gate.openings(aim, copy, proxy.drained(copy.backend)):
+            params = {"backend": copy.backend, "holder": holder, "outlives": True}
+            steps.append(
+                Step(proxy.box, "drain.remove", params, f"{copy.backend} may come back", "nothing awaits a test")
+            )
         drain = {"backend": copy.backend, "holder": aim.holder}
         steps.append(Step(proxy.box, "drain.remove", drain, f"readmit {copy.backend}"))
-        if not holders.held(proxy.drained(copy.backend)):
+        if not gate.stays_out(aim, copy, proxy.drained(copy.backend)):
             waits.append(in_pool(proxy.box, copy, member=True))
     return [*beside(steps), *beside(waits)]
 
@@ -108,7 +113,7 @@ def rejoin(aim: Aim, copy: Copy, *, awaited: Collection[Seen]) -> list[Step]:
     others go, also where it only has to come by itself, or where they are told of it just before.
     """
     drains = [drain for proxy in aim.proxies for drain in proxy.drained(copy.backend)]
-    if any(drain.epoch is not None or _absence(drain, copy) for drain in drains):
+    if any(drain.epoch is not None or _absence(drain, copy) for drain in drains) or gate.openings(aim, copy, drains):
         return let_in(aim, copy)
     return beside([in_pool(proxy.box, copy, member=True) for proxy in awaited if _comes(proxy, copy)])
 

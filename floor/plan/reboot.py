@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from floor.plan import held, holders, lanes
+from floor.plan import gate, held, lanes
 from floor.plan.aim import Aim, Part, Wanted
 from floor.plan.serving import Serving
 from floor.plan.steps import Plan, Stage, Step, Until, stage
@@ -125,6 +125,6 @@ def _others(aim: Aim, box: str, *, now: bool) -> list[Step]:
         for copy in aim.copies
         if not copy.on(box)
         and any(copy.backend in proxy.serving(copy.model) for proxy in elsewhere)
-        and not holders.held(aim.seen[box].drained(copy.backend))
+        and not gate.stays_out(aim, copy, aim.seen[box].drained(copy.backend))
         and not (now and copy.backend in aim.seen[box].serving(copy.model))
     ]

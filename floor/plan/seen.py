@@ -107,6 +107,8 @@ class Seen:
     starts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     holds: Mapping[str, Hold] = field(default_factory=dict)
     installed: Mapping[str, str] = field(default_factory=dict)  # the launch that a held unit's file would start
+    tests: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by unit, as floor.box.tested has them
+    baselines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # digests of builds, by model
 
     @property
     def boot(self) -> str:
@@ -168,6 +170,8 @@ def parse(box: str, answer: Mapping[str, Any]) -> Seen:
         starts=answer.get("starts") or {},
         holds={unit: _hold(one) for unit, one in (answer.get("holds") or {}).items()},
         installed={unit: str(one.get("installed") or "") for unit, one in (answer.get("holds") or {}).items()},
+        tests=answer.get("tests") or {},
+        baselines={model: tuple(names) for model, names in (answer.get("baselines") or {}).items()},
     )
 
 

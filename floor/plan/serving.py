@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from floor.plan import gate
 from floor.plan.aim import Aim, Copy
-from floor.plan.holders import held
+from floor.plan.holders import people
 
 
 class Serving:
@@ -37,10 +38,11 @@ class Serving:
         """The backends of `model` that are in the pool of any proxy box."""
         return frozenset().union(*self._pools(model))
 
-    def joins(self, copy: Copy) -> None:
-        """From here on `copy` is in every pool, but where a person holds it out."""
+    def joins(self, copy: Copy, *, passes: bool = False) -> None:
+        """From here on `copy` is in every pool, but where a person holds it out, or a test unless it `passes`."""
         for proxy, pool in zip(self._aim.proxies, self._pools(copy.model), strict=True):
-            if not held(proxy.drained(copy.backend)):
+            drains = proxy.drained(copy.backend)
+            if not (people(drains) if passes else gate.stays_out(self._aim, copy, drains)):
                 pool.add(copy.backend)
 
     def leaves(self, model: str, backends: set[str]) -> None:

@@ -145,6 +145,9 @@ class SimulatedBox:
         self.foreign_lines: list[str] = []  # what its watchdog knows of units of somebody else's
         self.announced: dict[str, Any] = {}  # what clients of this box are told of a switch
         self.booting: dict[str, str] = {}  # the engines that the last boot started, and the runs that these are
+        self.tests: dict[str, dict[str, Any]] = {}  # the last tool test of each unit
+        self.baselines: dict[str, dict[str, str]] = {}  # by model and name
+        self.sizes: dict[str, int] = {}  # of folders of weights
         self.noted: dict[str, Any] = {}  # how long starts and stops took here
         self.pools = Pools(self)
         self.calls = answering(self)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 KEYS = ("engine.key", "engine.env", "engine-key.conf", "status.key")
 POLL = 1.0
+TEST_SECONDS = 5.0  # that a tool test takes
 
 
 class Calls:
@@ -347,6 +348,52 @@ class Calls:
 
     def pool_direct(self, params: dict[str, Any]) -> Any:
         return self._until(params, lambda: (not (ways := self._box.pools.ways), {"reached": not ways}))
+
+    def tooltest_run(self, params: dict[str, Any]) -> Any:
+        box, unit = self._box, params["unit"]
+        if box.state(unit) != "active":
+            raise RefusedError(f"{box.name}: {unit} is {box.state(unit)}: there is nothing to test; see `floor logs`")
+        box.world.sleep(min(TEST_SECONDS, params["timeout"]))
+        if not box.up or box.state(unit) != "active":
+            raise BoxError(f"{box.name}: {unit} is gone")
+        if params["tier"] == "baseline":
+            box.baselines.setdefault(params["model"], {})[params["name"]] = "kept"
+            return {"over": True, "word": "DONE"}
+        process = box.processes[unit]
+        word = box.world.verdicts.get(process.digest, "PASS")
+        if params["against"] is None:
+            word = "HOLD"
+        elif params["against"] not in box.baselines.get(params["model"], {}):
+            raise BoxError(f"{box.name}: there is no baseline {params['against']}")
+        told = {name: params[name] for name in ("launch", "tier", "against", "backend", "build")}
+        box.tests[unit] = {
+            **told,
+            "invocation": process.invocation,
+            "word": word,
+            "reasons": [f"as a test wants {word}"],
+        }
+        if word == "PASS":
+            box.world.banned -= {(params["backend"], process.digest)}
+        return {"over": True, "word": word}
+
+    def tooltest_accept(self, params: dict[str, Any]) -> Any:
+        told = self._box.tests[params["unit"]]
+        told["accepted"] = params["by"]
+        self._box.world.banned -= {(told["backend"], told["launch"])}
+        return {}
+
+    def tooltest_page(self, params: dict[str, Any]) -> Any:
+        return {"page": f"# what was found of {params['unit']}\n"}
+
+    def tooltest_read(self, params: dict[str, Any]) -> Any:
+        return {"text": self._box.baselines[params["model"]][params["name"]]}
+
+    def tooltest_put(self, params: dict[str, Any]) -> Any:
+        self._box.baselines.setdefault(params["model"], {})[params["name"]] = params["text"]
+        return {}
+
+    def fetch_look(self, params: dict[str, Any]) -> Any:
+        return {"folders": {folder: {"bytes": self._box.sizes.get(folder, 0)} for folder in params["folders"]}}
 
     def events_read(self, params: dict[str, Any]) -> Any:
         return self._box.events[-params["lines"] :]

@@ -52,6 +52,8 @@ def observe(box: SimulatedBox, params: dict[str, Any]) -> dict[str, Any]:
         "firewalls": box.firewalls,
         "tls": box.tls if params.get("tls") else None,
         "alarms": list(box.alarms),
+        "tests": box.tests,
+        "baselines": {model: list(names) for model, names in box.baselines.items()},
     }
 
 

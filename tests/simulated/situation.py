@@ -16,11 +16,12 @@ from floor.config.load import Loaded, parse
 from floor.config.model import Config
 from floor.desired.build import build
 from floor.desired.state import MODES, BoxFacts, BoxState
-from floor.operations import abort, change, deploy, lease, reboot, restart, site, status, switch
+from floor.operations import abort, change, deploy, lease, reboot, restart, site, status, swap, swap_back, switch
 from floor.operations.change import Change
 from floor.operations.foreign import Meeting
 from floor.operations.outcome import Outcome
 from floor.operations.site import Site
+from floor.operations.swap_edit import Wish
 from tests.simulated.box import SimulatedBox
 from tests.simulated.caller import Caller, Line
 from tests.simulated.world import KEEPER, World, in_turn
@@ -62,8 +63,11 @@ LOOKING = {
     "fabric.meet",
     "operation.renew",
 } | WAITING
+UNCHANGED = Wish()
 CALLER = {"user": "ada", "host": "laptop", "pid": 0, "started": 1.0}  # whoever runs a command now
+AT_WORK: list[Situation] = []  # whose floor.yaml a process that runs now reads and writes
 ASLEEP: set[object] = set()  # the processes that are neither at work nor dead
+# with the config itself: another one must not get its id
 _BUILT: dict[tuple[object, ...], tuple[Config, dict[str, BoxState]]] = {}
 
 
@@ -75,7 +79,10 @@ def built(config: Config, mode: str, facts: Mapping[str, BoxFacts], release: str
     key = (id(config), mode, tuple(facts.items()), release)
     if key not in _BUILT:
         _BUILT[key] = config, build(config, mode, facts, release)
-    return _BUILT[key][1]
+    found = _BUILT[key][1]
+    for situation in AT_WORK:  # what is planned for may be started
+        situation.world.learn(found)
+    return found
 
 
 @dataclass
@@ -90,12 +97,17 @@ class Situation:
     fate: Caller | None = None  # what is to happen to the next one
     other: Situation | None = None  # the same boxes with somebody else's floor.yaml
     said: list[str] = field(default_factory=list)
+    was: str | None = None  # floor.yaml before a swap that is under way
+    pages: list[str] = field(default_factory=list)  # reports of tests that said no
+    answers: list[bool] = field(default_factory=list)  # of the person, to questions; no once they are used up
+    asked: list[str] = field(default_factory=list)
     progress: list[str] = field(default_factory=list)
 
     def site(self) -> Site:
         CALLER["pid"] += 1  # type: ignore[operator] # a new process each time
         self.caller, self.fate = self.fate or Caller(0), None
         self.caller.pid = CALLER["pid"]  # type: ignore[assignment]
+        AT_WORK[:] = [self]
         config = configured(self.text)
         loaded = Loaded(config, self.text, Path("floor.yaml"), ())
         world = self.world
@@ -126,11 +138,18 @@ class Situation:
         return self.run(self.deployment(force=force, take_over=take_over))
 
     def deploy_all(
-        self, *, dry_run: bool = False, force: bool = False, roll_back: bool = False, take_over: bool = False
+        self,
+        *,
+        dry_run: bool = False,
+        force: bool = False,
+        roll_back: bool = False,
+        take_over: bool = False,
+        ungated: bool = False,
     ) -> Outcome:
         """`floor deploy`, whole."""
         given = self.site(), None, self.said.append, self.progress.append
-        return deploy.deploy(*given, dry_run=dry_run, force=force, roll_back=roll_back, take_over=take_over)
+        wish = {"dry_run": dry_run, "force": force, "roll_back": roll_back, "take_over": take_over, "ungated": ungated}
+        return deploy.deploy(*given, **wish)
 
     def abort(self, *, dry_run: bool = False, force: bool = False) -> Outcome:
         """`floor deploy --abort`, whole."""
@@ -151,6 +170,22 @@ class Situation:
         """`floor switch --abort`, whole."""
         given = self.site(), self.said.append, self.progress.append
         return switch.switch_back(*given, dry_run=dry_run, force=force)
+
+    def swap(self, model: str, wish: Wish = UNCHANGED, *, dry_run: bool = False, force: bool = False) -> Outcome:
+        """`floor swap MODEL`, whole."""
+
+        def ask(question: str) -> bool:
+            self.asked.append(question)
+            return bool(self.answers) and self.answers.pop(0)
+
+        page = Path("report.md")
+        terms = swap.Terms(self.said.append, self.progress.append, ask, page, dry_run=dry_run, force=force)
+        return swap.swap(self.site(), model, wish, terms)
+
+    def swap_back(self, *, dry_run: bool = False, force: bool = False) -> Outcome:
+        """`floor swap --abort`, whole."""
+        given = self.site(), self.said.append, self.progress.append
+        return swap_back.swap_back(*given, dry_run=dry_run, force=force)
 
     def restart(self, *names: str, force: bool = False) -> bool:
         """`floor restart`. Return whether there was anything to do."""
@@ -208,7 +243,7 @@ def dead(by: Mapping[str, object]) -> bool:
 @contextmanager
 def asleep(_situation: Situation) -> Iterator[None]:
     """The process of the situation does nothing meanwhile, and is there all the same."""
-    pid, renew, at = CALLER["pid"], KEEPER.renew, KEEPER.at
+    pid, renew, at, work = CALLER["pid"], KEEPER.renew, KEEPER.at, list(AT_WORK)
     KEEPER.renew = None
     ASLEEP.add(pid)
     try:
@@ -217,6 +252,37 @@ def asleep(_situation: Situation) -> Iterator[None]:
         ASLEEP.discard(pid)
         CALLER["pid"] = pid
         KEEPER.renew, KEEPER.at = renew, at
+        AT_WORK[:] = work
+
+
+class FileInMemory:
+    """What `floor.operations.config_file` does, with the floor.yaml of the situation at work."""
+
+    @staticmethod
+    def before(_path: Path) -> str | None:
+        return AT_WORK[0].was
+
+    @staticmethod
+    def replace(_path: Path, old: str, new: str) -> None:
+        if old != new:
+            AT_WORK[0].was = AT_WORK[0].was or old
+            AT_WORK[0].text = new
+
+    @staticmethod
+    def keep(_path: Path) -> None:
+        AT_WORK[0].was = None
+
+    @staticmethod
+    def restore(_path: Path, _new: str) -> str:
+        was = AT_WORK[0].was
+        if was is None:
+            return ""
+        AT_WORK[0].text, AT_WORK[0].was = was, None
+        return "floor.yaml is as it was before the swap"
+
+    @staticmethod
+    def write(_path: Path, text: str) -> None:
+        AT_WORK[0].pages.append(text)
 
 
 class KeptLease(lease.Lease):
@@ -238,6 +304,8 @@ def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change, "Lease", KeptLease)
     monkeypatch.setattr(lease, "caller", lambda: dict(CALLER))
     monkeypatch.setattr(reboot, "boot", lambda: "boot of the laptop")
-    for module in (lease, reboot, restart, status, abort, deploy, switch):
+    for module in (swap, swap_back):
+        monkeypatch.setattr(module, "config_file", FileInMemory)
+    for module in (lease, reboot, restart, status, abort, deploy, switch, swap_back):
         monkeypatch.setattr(module, "dead", dead)
     ASLEEP.clear()

@@ -64,6 +64,7 @@ class World:
     guarded: frozenset[str] = frozenset()  # models that no call may take away from anybody
     kept: frozenset[tuple[str, str, str]] = frozenset()  # (box, backend, holder) of drains that no call may end
     banned: frozenset[tuple[str, str]] = frozenset()  # (backend, launch digest) that must not answer any client
+    verdicts: dict[str, str] = field(default_factory=dict)  # of the tool test, by launch digest; PASS for the others
     before: Callable[[], None] = lambda: None  # called before each call takes effect
     watch: Callable[[], None] = lambda: None  # and after it
 

@@ -1,0 +1,212 @@
+"""`floor swap`: another build of a model, live only once it has passed the tool test."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from floor.apply.transport import FailedError
+from floor.config import edit
+from floor.config.load import Loaded, parse
+from floor.config.model import Config
+from floor.errors import BoxError, BusyError, ConfigError, FloorError, RefusedError, UsageError
+from floor.operations import caller, config_file
+from floor.operations.change import Change
+from floor.operations.deploy import carried_out, deployment, install_releases
+from floor.operations.execute import LOST_POLL
+from floor.operations.outcome import Outcome
+from floor.operations.site import Site
+from floor.operations.swap_back import going_back, swap_back, works
+from floor.operations.swap_edit import Wish, edited, own
+from floor.operations.swap_room import too_large
+from floor.plan import builds, gate
+from floor.plan.abandoned import SWAP, SWAP_BACK, digest, unfinished, ways
+from floor.plan.aim import Aim
+from floor.plan.steps import Plan
+from floor.plan.swap import GatedError, Swap, plan_swap
+from floor.tooltest.suite import read
+
+Say = Callable[[str], None]
+Ask = Callable[[str], bool]
+
+
+@dataclass
+class Terms:
+    """How a swap is carried out. `ask` is the person, who answers no where nobody is there; `page` is where the test's
+    report goes when it says no. The rest is as for every changing verb."""
+
+    say: Say
+    progress: Say
+    ask: Ask
+    page: Path
+    dry_run: bool = False
+    force: bool = False
+
+
+def swap(site: Site, model: str, wish: Wish, terms: Terms) -> Outcome:
+    """Given the site, a model and what is to become another of it, write that into floor.yaml and bring every copy
+    there, one after the other, each tested before it serves; or say what that would take. The same command goes on with
+    a swap that was left.
+
+    A build that does not pass goes back everywhere, and the file with it. Raise FloorError then, with what the test
+    said; UsageError for a model that is not there, RefusedError where something else is not as the boxes have it or an
+    operation was left, and as `Change.run` does.
+    """
+    fresh = edited(site.loaded, model, wish)
+    old = config_file.before(site.loaded.path) or site.loaded.text
+    aim = site.observe(patience=LOST_POLL)
+    left = unfinished(aim.seen)
+    if left is not None and left.verb == SWAP_BACK and not works(left):
+        swap_back(site, terms.say, terms.progress, dry_run=terms.dry_run, force=terms.force)
+        raise RefusedError("a swap was on its way back; that is done now: run the command again to swap")
+    _refuse(aim, fresh.config, model)
+    carried = tuple(install_releases(site, terms.say, dry_run=terms.dry_run))
+    if terms.dry_run and carried:
+        return Outcome(Plan(), carried=carried)
+    if difference := edit.diff(old, fresh.text, str(fresh.path)):
+        terms.say(difference.rstrip("\n"))
+    for line in own(fresh.config, model, wish):
+        terms.say(f"note: {line}")
+    new = dataclasses.replace(site, loaded=fresh)
+    return _Swapping(site, new, model, old, terms).run(carried)
+
+
+@dataclass
+class _Swapping:
+    site: Site
+    new: Site
+    model: str
+    old: str
+    terms: Terms
+    begun: bool = False
+
+    def run(self, carried: tuple[str, ...]) -> Outcome:
+        accepted: set[tuple[str, str]] = set()
+        while True:
+            try:
+                outcome = self._once(carried, accepted)
+            except GatedError as error:
+                if self.terms.dry_run:
+                    raise RefusedError(f"{error}; `floor swap {self.model}` goes back") from error
+                if error.word == gate.HOLD and self.terms.ask(_question(error)):
+                    accepted.add((error.copy.unit, str(error.told["invocation"])))
+                    continue
+                self._report(error)
+                raise self._back(error) from error
+            except FloorError as error:
+                if not self.begun or _lost(error):
+                    raise
+                raise self._back(error) from error
+            if outcome.changed:
+                config_file.keep(self.new.loaded.path)
+            return outcome
+
+    def _once(self, carried: tuple[str, ...], accepted: set[tuple[str, str]]) -> Outcome:
+        terms, text = self.terms, self.new.loaded.text
+        change = deployment(self.new, None, terms.say, terms.progress, force=terms.force, verb=SWAP)
+        aim = change.observe(patience=LOST_POLL)
+        about = Swap(self.model, read.digest(), _before(aim, self.model), accepted, caller.name())
+        change.planner = lambda aim: plan_swap(aim, text, about)
+        change.target = {"model": self.model, "builds": dict(about.before), "to": digest(text)}
+        change.accepted = _alone(aim, self.model)
+        change.begin = self._begin
+        deploys = change.problems
+        change.problems = lambda aim: deploys(aim) or too_large(self.new, aim, self.model)
+        return carried_out(change, aim, self._planned(change, aim), carried, dry_run=terms.dry_run)
+
+    def _planned(self, change: Change, aim: Aim) -> Plan:
+        plan = change.planner(aim)
+        if plan.outage:
+            away = ", ".join(plan.outage)
+            note = f"nobody answers for {away} from the stop of what runs until the new build has passed its test"
+            plan = dataclasses.replace(plan, notes=(note, *plan.notes))
+        return plan
+
+    def _begin(self) -> None:
+        """The boxes are held: from here on the file says what is to be."""
+        self.begun = True
+        config_file.replace(self.new.loaded.path, self.old, self.new.loaded.text)
+
+    def _report(self, error: GatedError) -> None:
+        """Bring the test's page to the person."""
+        self.terms.say(str(error))
+        try:
+            answer = self.site.boxes[error.copy.box].call("tooltest.page", {"unit": error.copy.unit})
+        except BoxError as lost:
+            self.terms.say(f"note: the report lies on {error.copy.box}: {lost}")
+            return
+        if answer["page"]:
+            config_file.write(self.terms.page, answer["page"])
+            self.terms.say(f"the report is {self.terms.page}")
+
+    def _back(self, error: FloorError) -> FloorError:
+        """Bring the build before it back everywhere; return what the command ends with."""
+        terms = self.terms
+        terms.say(f"{error}" if not isinstance(error, GatedError) else "going back to the build before it")
+        loaded = Loaded(parse(self.old, str(self.site.loaded.path)), self.old, self.site.loaded.path)
+        target = {"model": self.model, "to": digest(self.new.loaded.text)}
+        going_back(dataclasses.replace(self.site, loaded=loaded), target, terms.say, terms.progress)
+        if told := config_file.restore(self.new.loaded.path, self.new.loaded.text):
+            terms.say(told)
+        ended = FloorError(f"{error}\n  the build before it is back on every copy")
+        ended.exit_code = error.exit_code
+        return ended
+
+
+def _question(error: GatedError) -> str:
+    reasons = "; ".join(str(one) for one in error.told.get("reasons") or ())
+    return f"{error.copy.backend}: the test leaves it open ({reasons}). Let it in all the same?"
+
+
+def _lost(error: FloorError) -> bool:
+    """Whether this process cannot go back: the way to a box is lost, or somebody else has taken over."""
+    return isinstance(error, BusyError) or (isinstance(error, BoxError) and not isinstance(error, FailedError))
+
+
+def _before(aim: Aim, model: str) -> dict[str, str]:
+    """By backend the digest of the build before this swap: of what runs and is to be replaced, else as the swap that
+    was left had it."""
+    left = unfinished(aim.seen)
+    kept: dict[str, str] = {}
+    if left is not None and left.verb == SWAP and isinstance(left.target, dict) and left.target.get("model") == model:
+        kept = {str(name): str(one) for name, one in (left.target.get("builds") or {}).items()}
+    copies = [copy for copy in aim.copies if copy.model == model and builds.changing(aim, copy)]
+    return {**kept, **{copy.backend: now.digest for copy in copies if (now := builds.running(aim, copy)) is not None}}
+
+
+def _alone(aim: Aim, model: str) -> frozenset[str]:
+    """The model, where nobody else can serve it meanwhile: whoever swaps it then has asked for that."""
+    return frozenset([model] if len(aim.config.backends(model, aim.mode)) < 2 else [])
+
+
+def _refuse(aim: Aim, config: Config, model: str) -> None:
+    if config.models[model].task == "embed":
+        raise RefusedError(f"{model}: embeds and calls no tools; `floor deploy --ungated` changes its build")
+    if not any(copy.managed for copy in config.backends(model, aim.mode)):
+        raise UsageError(f"{model}: floor starts no copy of it, so there is nothing to swap")
+    left = unfinished(aim.seen)
+    if left is not None and not works(left) and left.verb != "restart":
+        same = left.verb == SWAP and isinstance(left.target, dict) and left.target.get("model") == model
+        if not same and left.verb != "reboot":
+            told = ways(left) or f"`floor {left.verb}` goes on with it"
+            raise RefusedError(f"floor {left.verb} of {left.who}, operation {left.epoch}, did not end: {told}")
+    for box, seen in aim.seen.items():
+        what = _else(seen.config, config, model)
+        if what:
+            raise RefusedError(f"{box}: {what}; run `floor deploy` first: a swap changes the model {model} alone")
+
+
+def _else(kept: str | None, config: Config, model: str) -> str:
+    """What differs between the file that a box keeps and this one beside the model; empty where nothing does."""
+    if kept is None:
+        return "nothing was deployed there yet"
+    try:
+        there = parse(kept)
+    except ConfigError:
+        return "a floor.yaml was deployed there that this release does not read"
+    if model not in there.models:
+        return f"{model} was not deployed there yet"
+    same = there.model_copy(update={"models": {**there.models, model: config.models[model]}})
+    return "" if same == config else "another floor.yaml was deployed there"

@@ -1,0 +1,219 @@
+"""Another build of a model, copy by copy: each is tested outside the pools, and only then let in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from floor.errors import FloorError
+from floor.plan import builds, gate, holders, lanes
+from floor.plan.aim import Aim, Wanted
+from floor.plan.copies import comes_up, part_files, plan_copies
+from floor.plan.deploy import plan_deploy
+from floor.plan.serving import Serving
+from floor.plan.steps import Plan, Stage, Step, Until, stage
+
+BASE, GATE, QUICK = "baseline", "gate", "quick"
+TEST_SECONDS = 6 * 3600.0  # of a test: 600 trials of a slow model
+CONCURRENCY, BESIDE = 8, 4  # trials at once of a copy that serves nobody, and of one that serves clients meanwhile
+FAILED = "FAILED"
+
+
+@dataclass(frozen=True)
+class Swap:
+    """What a swap is about: the `model`, by backend the digest of the build that ran at the beginning (`before`), and
+    what tells the scenarios from others (`suite`). `accepted` are starts (unit, invocation) that a person lets in."""
+
+    model: str
+    suite: str
+    before: Mapping[str, str]
+    accepted: Collection[tuple[str, str]] = field(default=())
+    by: str = ""
+
+
+class GatedError(FloorError):
+    """The tool test does not let a copy in. `word` is BLOCK, HOLD or FAILED, `told` what the box tells of it."""
+
+    def __init__(self, copy: Wanted, told: Mapping[str, Any]) -> None:
+        self.copy, self.told, self.word = copy, told, str(told["word"])
+        reasons = "; ".join(str(one) for one in told.get("reasons") or ())
+        super().__init__(f"{copy.backend}: {self.word}: {reasons}")
+        self.exit_code = 7 if told.get("down") else 1
+
+
+def plan_swap(aim: Aim, text: str, swap: Swap) -> Plan:
+    """Given the aim and the text of the floor.yaml with the new build, return what is left to do; empty when nothing
+    is. Raise GatedError where the test of a copy that runs says no, or not enough."""
+
+    def planner(
+        aim: Aim, serving: Serving, leaving: Collection[str] = (), among: Collection[str] | None = None
+    ) -> list[Stage]:
+        chosen = [copy for copy in aim.copies if among is None or copy.backend in among]
+        gated = [copy for copy in chosen if copy.model == swap.model and _is_gated(aim, copy)]
+        rest = [copy.backend for copy in chosen if copy not in gated]
+        return [*_gated(aim, serving, gated, swap), *plan_copies(aim, serving, leaving, rest)]
+
+    return plan_deploy(aim, text, planner)
+
+
+def _is_gated(aim: Aim, copy: Wanted) -> bool:
+    """Whether a copy is to be tested before it serves: its build becomes another, it is held until it has passed, or it
+    does not run, so that nobody knows what it would answer."""
+    if _held(aim, copy) or builds.changing(aim, copy):
+        return True
+    return copy.backend not in aim.replaced and not aim.active(copy)
+
+
+def _held(aim: Aim, copy: Wanted) -> bool:
+    name = holders.untested(copy.state.launch.digest)
+    return any(drain.holder == name for proxy in aim.proxies for drain in proxy.drained(copy.backend))
+
+
+def _gated(aim: Aim, serving: Serving, copies: list[Wanted], swap: Swap) -> list[Stage]:
+    """Copies that run the new build already come first: they take nothing away."""
+    stages: list[Stage] = []
+    made: set[str] = set()
+    passed = {builds.wanted(aim, copy).digest for copy in aim.copies if copy.model == swap.model and _good(aim, copy)}
+    order = sorted(copies, key=lambda one: (_old(aim, one), serving.everywhere(one.model, one.backend)))
+    for copy in order:
+        build = builds.wanted(aim, copy).digest
+        tier = QUICK if build in passed else GATE
+        stages += _one(aim, serving, copy, swap, tier, made)
+        serving.joins(copy, passes=True)
+        passed.add(build)
+    return stages
+
+
+def _good(aim: Aim, copy: Wanted) -> bool:
+    """Whether the build of a copy is known to be good: its process has passed."""
+    return copy.backend not in aim.replaced and aim.active(copy) and gate.passed(aim, copy)
+
+
+def _old(aim: Aim, copy: Wanted) -> bool:
+    return copy.backend in aim.replaced or not aim.running(copy)
+
+
+def _one(aim: Aim, serving: Serving, copy: Wanted, swap: Swap, tier: str, made: set[str]) -> list[Stage]:
+    new = copy.backend not in aim.replaced and aim.active(copy)
+    if new and gate.passed(aim, copy):
+        return stage(f"let in {copy.backend}", lanes.let_in(aim, copy))
+    if new and (told := gate.verdict(aim, copy)) and told.get("tier") in (tier, GATE):
+        if (copy.unit, told["invocation"]) not in swap.accepted:
+            raise GatedError(copy, told)
+        return stage(f"let in {copy.backend}", [_accept(copy, told, swap)])
+    before, against = _against(aim, copy, swap)
+    test = [*before, _test(aim, copy, swap, tier, against)]
+    if new:
+        tested = stage(f"test {copy.backend}", [*_hold(aim, copy), *test])
+    else:
+        tested = _changed(aim, serving, copy, test)
+        if against not in made and against is not None:
+            made.add(against)
+            tested = [*_baseline(aim, serving, copy, swap), *tested]
+    return [*tested, *stage(f"let in {copy.backend}", lanes.let_in(aim, copy))]
+
+
+def _changed(aim: Aim, serving: Serving, copy: Wanted, test: list[Step]) -> list[Stage]:
+    """The new build in place of what runs, held out of every pool, and its test."""
+    why = aim.replaced.get(copy.backend) or "it does not run"
+    last = serving.only(copy.model, {copy.backend}) and bool(serving.anyone(copy.model))
+    out = lanes.take_out(aim, copy, why, last=last) if aim.running(copy) else []
+    left = any(unit.running or unit.left for unit in aim.units(copy))
+    down = lanes.bring_down(copy, why) if left else []
+    files, again = part_files(aim, copy)
+    comes = aim.running(copy) and all(comes_up(unit, copy) for unit in aim.units(copy))
+    if comes and not again and copy.backend not in aim.replaced:
+        lane = [*_hold(aim, copy), *files, *lanes.wait_warm(copy), *test]
+    else:
+        lane = [*out, *down, *_hold(aim, copy), *files, *lanes.bring_up(aim, copy, why), *test]
+    outage = (copy.model,) if last and out else ()
+    serving.leaves(copy.model, {copy.backend})
+    return stage(f"change {copy.backend} and test it", lane, outage=outage)
+
+
+def _hold(aim: Aim, copy: Wanted) -> list[Step]:
+    """Keep the copy out of every pool until it has passed, whatever becomes of this operation."""
+    holder, why = holders.untested(copy.state.launch.digest), "its build has not passed the tool test"
+    drain = {"backend": copy.backend, "holder": holder, "last": True, "outlives": True}
+    text = f"keep {copy.backend} out of the pool"
+    return [
+        Step(proxy.box, "drain.add", drain, text, why)
+        for proxy in aim.proxies
+        if all(one.holder != holder for one in proxy.drained(copy.backend))
+    ]
+
+
+def _baseline(aim: Aim, serving: Serving, copy: Wanted, swap: Swap) -> list[Stage]:
+    """What the build that goes is worth, where nobody has kept that: its copy is asked while it still serves."""
+    name = _name(aim, copy, swap)
+    if name is None or _where(aim, swap.model, name) or not aim.active(copy) or copy.backend not in aim.replaced:
+        return []
+    now = builds.running(aim, copy)
+    if now is None or f"{now.digest}-{swap.suite}" != name:
+        return []
+    params = _params(copy, BASE, name, None, now.digest, aim.seen[copy.box].unit(copy.unit).launch or "unknown")
+    many = CONCURRENCY if copy.backend not in serving.members(copy.model) else BESIDE
+    text = f"test {copy.backend} as it is, for comparison"
+    step = Step(
+        copy.box, "tooltest.run", {**params, "concurrency": many}, text, "nobody kept how this build does", _OVER
+    )
+    return stage(f"baseline of {copy.model}", [step])
+
+
+_OVER = Until("over", TEST_SECONDS, advice="see `floor logs`")
+
+
+def _test(aim: Aim, copy: Wanted, swap: Swap, tier: str, against: str | None) -> Step:
+    build = builds.wanted(aim, copy).digest
+    params = _params(copy, tier, f"{build}-{swap.suite}", against, build, copy.state.launch.digest)
+    words = "all of it" if tier == GATE else "in short: this build has passed elsewhere"
+    text, why = f"test whether {copy.backend} calls tools, {words}", "a build goes live only if it still calls tools"
+    return Step(copy.box, "tooltest.run", {**params, "concurrency": CONCURRENCY}, text, why, _OVER)
+
+
+def _params(copy: Wanted, tier: str, name: str, against: str | None, build: str, launch: str) -> dict[str, Any]:
+    return {
+        "unit": copy.unit,
+        "backend": copy.backend,
+        "model": copy.model,
+        "url": str(copy.check.get("url", "")),
+        "key": bool(copy.check.get("key")),
+        "tier": tier,
+        "name": name,
+        "against": against,
+        "build": build,
+        "launch": launch,
+    }
+
+
+def _against(aim: Aim, copy: Wanted, swap: Swap) -> tuple[list[Step], str | None]:
+    """The baseline to compare with, and the step that brings it to the copy's box where it lies on another one."""
+    name = _name(aim, copy, swap)
+    if name is None:
+        return [], None
+    there = _where(aim, swap.model, name)
+    if not there or copy.box in there:
+        return [], name
+    params = {"source": there[0], "model": copy.model, "name": name}
+    return [Step(copy.box, "tooltest.share", params, f"bring the baseline over from {there[0]}")], name
+
+
+def _name(aim: Aim, copy: Wanted, swap: Swap) -> str | None:
+    """The baseline of the build that a copy had at the beginning: its own, or that of another copy, of which somebody
+    has one or can still make one."""
+    builds_before = [swap.before.get(copy.backend), *swap.before.values()]
+    names = [f"{build}-{swap.suite}" for build in builds_before if build]
+    kept = [name for name in names if _where(aim, swap.model, name)]
+    running = [copy for copy in aim.copies if copy.model == swap.model and copy.backend in aim.replaced]
+    can = {f"{now.digest}-{swap.suite}" for one in running if (now := builds.running(aim, one)) is not None}
+    return next((name for name in names if name in kept or name in can), None)
+
+
+def _where(aim: Aim, model: str, name: str) -> list[str]:
+    return [box for box, seen in aim.seen.items() if name in seen.baselines.get(model, ())]
+
+
+def _accept(copy: Wanted, told: Mapping[str, Any], swap: Swap) -> Step:
+    params = {"unit": copy.unit, "invocation": told["invocation"], "by": swap.by}
+    return Step(copy.box, "tooltest.accept", params, f"let {copy.backend} in as it is", f"{swap.by} accepts the HOLD")
