@@ -1,4 +1,4 @@
-"""What a box missed while it was away: the absences that operations laid on other boxes without it. Pure.
+"""What a box missed while it was away: absences, and builds without a test, that operations hold without it. Pure.
 
 A box that was absent comes back with its old settings and with the drains of then: nothing on it says that its copies,
 and those of others that were away too, must stay out until a deployment has seen them. The others know.
@@ -14,7 +14,8 @@ from floor.box.drains import Drains
 
 @dataclass(frozen=True)
 class Told:
-    """What another box tells: the epoch of the last operation that it took part in, and whom it holds for absence."""
+    """What another box tells: the epoch of the last operation that it took part in, and whom it holds, for absence or
+    until a test has passed."""
 
     epoch: int = 0
     absences: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Another build of a model on real boxes, under load: tested outside the pools, and live only if it still calls tools."""
+"""Another build of a model on real boxes, under load: tested outside the pools, live only if it still calls tools."""
 
 from __future__ import annotations
 

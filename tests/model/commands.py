@@ -7,6 +7,7 @@ from typing import Any
 
 from floor.errors import FloorError, RefusedError
 from floor.operations import drain, reboot, removal, restart
+from floor.operations.swap_edit import Wish
 from tests.simulated.caller import KilledError
 from tests.simulated.situation import Situation
 
@@ -53,6 +54,27 @@ def switched_back(situation: Situation) -> int:
     """`floor switch --abort`; where nothing is left to be ended that is fine."""
     code = ended(situation, lambda: 0 if situation.switch_back().complete else 1)
     return 0 if code == RefusedError.exit_code and "no switch was left unfinished" in situation.said[-1] else code
+
+
+def swapped(wish: Wish) -> Command:
+    """`floor swap flagship` with something to change."""
+
+    def command(situation: Situation) -> int:
+        return ended(situation, lambda: 0 if situation.swap("flagship", wish).complete else 1)
+
+    return command
+
+
+def blocked(wish: Wish) -> Command:
+    """The same with a build that does not pass: that it went back is what is wanted."""
+
+    def command(situation: Situation) -> int:
+        code = swapped(wish)(situation)
+        last = situation.said[-1] if situation.said else ""
+        went_back = "the build before it is back on every copy" in last or "that is done now" in last
+        return 0 if code in (FloorError.exit_code, RefusedError.exit_code) and went_back else code
+
+    return command
 
 
 def drained(situation: Situation) -> int:

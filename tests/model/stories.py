@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from floor.operations.swap_edit import Wish
 from tests.model import commands
 from tests.model.wanted import differences, out_of_pools
 from tests.simulated.caller import Caller
@@ -132,6 +133,32 @@ def _called(situation: Situation) -> list[tuple[str, str]]:
     return [(box, call) for box, call in (line.split() for line in situation.world.log)]
 
 
+PARSER = Wish(args=["tool-call-parser=hermes"])
+
+
+def _untested(word: str) -> Callable[[Situation], None]:
+    """Two copies, and another build that must not answer anybody before it has passed; its test says `word`."""
+
+    def prepare(situation: Situation) -> None:
+        deployed(TWO_BOXES)(situation)
+        stages = situation.swap("flagship", PARSER, dry_run=True).plan.stages
+        steps = [step.params for stage in stages for step in stage.steps if step.call == "tooltest.run"]
+        new = {step["backend"]: step["launch"] for step in steps if step["tier"] != "baseline"}
+        assert len(new) == 2, new
+        situation.world.banned = frozenset(new.items())
+        situation.world.verdicts = dict.fromkeys(new.values(), word)
+
+    return prepare
+
+
+def _live(situation: Situation) -> list[str]:
+    return ([] if "hermes" in situation.text else ["floor.yaml has the old build"]) + differences(situation)
+
+
+def _gone_back(situation: Situation) -> list[str]:
+    return _as_before(situation) + (["floor.yaml has the new build"] if "hermes" in situation.text else [])
+
+
 def _as_before(situation: Situation) -> list[str]:
     return differences(Situation(situation.world, TWO_BOXES))
 
@@ -147,6 +174,8 @@ def _gone(situation: Situation) -> list[str]:
 
 
 STORIES = {
+    "swap": Story(_untested("PASS"), commands.swapped(PARSER), _live),
+    "swap that is blocked": Story(_untested("BLOCK"), commands.blocked(PARSER), _gone_back, once=True),
     "first deployment": Story(_nothing, commands.deploy),
     "rolling change": Story(deployed(LARGE, "max_requests: 12", "max_requests: 13"), commands.deploy),
     "other port": Story(deployed(TWO_BOXES, "max_requests: 12", "port: 8005"), commands.deploy),

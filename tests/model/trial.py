@@ -49,9 +49,9 @@ def tried(
     code = story.command(situation)
     if code not in ENDS:
         return [f"ends with {code}: {situation.said[-1:]}"]
-    told = bool(world.log) and world.log[-1].endswith(
-        " operation.release"
-    )  # a box knows that it is done: the same command is another one
+    # a box knows that it is done: the same command is another one
+    told = bool(world.log) and world.log[-1].endswith(" operation.release")
+    told = told or (story.once and any(box.record and box.record["state"] == "done" for box in world.boxes.values()))
     world.sleep(LEASE + 50, 10)
     if code == 0 and (found := story.ends(situation)):
         return [*world.wrong, *(f"says that it is done, but {one}" for one in found)]

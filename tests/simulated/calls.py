@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from floor.box import drains, lease, paths
 from floor.box.drains import Drain
 from floor.desired import firewall
 from floor.errors import BoxError, RefusedError
+from floor.tooltest.report.result import Result
 from tests.simulated import engines, others
 from tests.simulated.keyring import OWN
 from tests.simulated.look import observe, unit
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 KEYS = ("engine.key", "engine.env", "engine-key.conf", "status.key")
 POLL = 1.0
 TEST_SECONDS = 5.0  # that a tool test takes
+BASELINE = json.dumps(Result({}, "gate", 1, {}, "", 0.0, 0.0, [], []).document())
 
 
 class Calls:
@@ -357,7 +360,7 @@ class Calls:
         if not box.up or box.state(unit) != "active":
             raise BoxError(f"{box.name}: {unit} is gone")
         if params["tier"] == "baseline":
-            box.baselines.setdefault(params["model"], {})[params["name"]] = "kept"
+            box.baselines.setdefault(params["model"], {})[params["name"]] = BASELINE
             return {"over": True, "word": "DONE"}
         process = box.processes[unit]
         word = box.world.verdicts.get(process.digest, "PASS")

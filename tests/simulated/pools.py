@@ -150,8 +150,10 @@ class Pools:
 
 
 def _absences(recorded: drains.Drains) -> dict[str, tuple[str, ...]]:
+    """What a box that was away has to hold as well: for absence, or until a test has passed."""
+    kinds = (drains.is_absence, drains.is_untested)
     found = {
-        backend: tuple(one.holder for one in held if one.epoch is None and drains.is_absence(one.holder))
+        backend: tuple(one.holder for one in held if one.epoch is None and any(kind(one.holder) for kind in kinds))
         for backend, held in recorded.items()
     }
     return {backend: holders for backend, holders in found.items() if holders}

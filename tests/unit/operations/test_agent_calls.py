@@ -18,6 +18,7 @@ from floor.box.locked import mine
 from floor.errors import FloorError, UsageError
 from floor.operations import checks, clients, drain, guard, key, logs, metrics, removal, watchdog
 from floor.operations.status import status
+from floor.operations.swap_edit import Wish
 from tests.simulated.situation import SPLIT, THREE_BOXES, Situation
 
 ELSEWHERE = {
@@ -49,6 +50,7 @@ def sent(situation: Situation) -> dict[tuple[str, tuple[str, ...]], dict[str, An
         box.edit("/etc/floor/mode", "replicas\n")
     situation.text = THREE_BOXES
     situation.deploy()
+    _swap(situation)
     situation.restart()
     situation.edit("proxy: {boxes", "proxy: {clients: [alice, ci], boxes")
     situation.deploy()
@@ -93,6 +95,17 @@ def sent(situation: Situation) -> dict[tuple[str, tuple[str, ...]], dict[str, An
         site, "spark-c", print, print, bool, yes=True, purge=False, force=False, take_off=lambda *_a, **_k: True
     )
     return situation.world.sent
+
+
+def _swap(situation: Situation) -> None:
+    """Both copies are left open by their tests; a person takes the first and not the second."""
+    wish = Wish(args=["tool-call-parser=hermes"])
+    stages = situation.swap("flagship", wish, dry_run=True).plan.stages
+    tested = [step.params["launch"] for stage in stages for step in stage.steps if step.call == "tooltest.run"]
+    situation.world.verdicts = dict.fromkeys(tested, "HOLD")
+    situation.answers = [True, False]
+    with pytest.raises(FloorError, match="flagship@spark-b: HOLD"):
+        situation.swap("flagship", wish)
 
 
 def test_the_real_agent_takes_them_all(sent: dict[tuple[str, tuple[str, ...]], dict[str, Any]], tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_a_copy_changes_its_engine_while_the_other_serves(situation: Situation) 
     situation.edit("max_requests: 12", "max_requests: 12\n    context: 4096")
     situation.deploy_all()
     situation.edit("[spark-a, spark-b]\nproxy", f"[spark-a, {other}]\nproxy")
-    found = situation.deploy_all()
+    found = situation.deploy_all(ungated=True)
     assert found.complete
     assert stopped(found.lines()) == ["flagship@spark-b"]
     assert situation.deploy_all().lines() == ["nothing to do"]
