@@ -15,7 +15,7 @@ import httpx
 from floor.box import events, secrets, systemctl, tested
 from floor.box.command import run as run_command
 from floor.box.report import Report
-from floor.errors import FloorError
+from floor.errors import EndpointError, FloorError
 from floor.tooltest.report import page, table
 from floor.tooltest.report import result as results
 from floor.tooltest.report.result import Result
@@ -36,6 +36,15 @@ NOTHING = "there is no baseline of the build before: nothing to compare with"
 def work(job: Mapping[str, Any], _secret: str | None, report: Report, root: Path) -> dict[str, Any]:
     """Given the job of `tooltest.run`, do it and return {word}. Raise FloorError where the engine was started anew
     meanwhile, EndpointError where it does not answer."""
+    try:
+        return _work(job, report, root)
+    except FloorError as error:
+        if job["tier"] != BASE:  # also where its engine is gone, and nobody would ask what became of its test
+            tested.failed(job, str(error), down=isinstance(error, EndpointError), root=root)
+        raise
+
+
+def _work(job: Mapping[str, Any], report: Report, root: Path) -> dict[str, Any]:
     before = _before(job, root)
     options = _options(job, before, report, root)
     if job["tier"] == BASE:

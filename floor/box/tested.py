@@ -14,6 +14,7 @@ from floor.errors import FloorError, UsageError
 
 NAME = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}")  # of a baseline: the digests of its build and of the scenarios
 KEPT = 5  # baselines of a model
+FAILED = "FAILED"  # there was no verdict
 FIELDS = ("invocation", "launch", "tier", "against")  # by which one test is told from another
 
 
@@ -36,6 +37,12 @@ def keep(unit: str, told: Mapping[str, Any], page: str | None = None, root: Path
         files.write(paths.TESTS / f"{_unit(unit)}.md", page, owner=mine(), root=root)
     text = json.dumps(dict(told), ensure_ascii=False, indent=1)
     files.write(paths.TESTS / f"{_unit(unit)}.json", f"{text}\n", owner=mine(), root=root)
+
+
+def failed(job: Mapping[str, Any], why: str, *, down: bool, root: Path = paths.ROOT) -> None:
+    """Keep that a test came to no verdict, and why; `down`: its engine did not answer."""
+    told = {name: job.get(name) for name in (*FIELDS, "backend", "build", "epoch")}
+    keep(str(job["unit"]), {**told, "word": FAILED, "reasons": [why], "down": down}, "", root)
 
 
 def page(unit: str, root: Path = paths.ROOT) -> str:

@@ -1,27 +1,11 @@
-"""A person's floor.yaml, replaced as a whole; and what it was before a swap, kept beside it until that is over."""
+"""What floor.yaml was before a swap, kept beside it until that is over."""
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
 from floor.config.load import text_of
-from floor.errors import FloorError
-
-
-def write(path: Path, text: str) -> None:
-    """Replace a file of the person's, as a whole, with its owner's rights. Raise FloorError where that cannot be."""
-    try:
-        mode = path.stat().st_mode & 0o7777 if path.exists() else 0o644
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(file.name).chmod(mode)
-        Path(file.name).replace(path)
-    except OSError as error:
-        raise FloorError(f"{path}: cannot be written ({error.strerror}); nothing was changed") from error
+from floor.operations import own_file
 
 
 def before(path: Path) -> str | None:
@@ -35,9 +19,8 @@ def replace(path: Path, old: str, new: str) -> None:
     """Keep what the file was and write what it is to be. Raise FloorError where one of them cannot be written."""
     if old == new:
         return
-    if not _beside(path).exists():
-        write(_beside(path), old)
-    write(path, new)
+    own_file.write(_beside(path), old)
+    own_file.write(path, new)
 
 
 def keep(path: Path) -> None:
@@ -53,7 +36,7 @@ def restore(path: Path, new: str) -> str:
         return ""
     if text_of(path) not in (old, new):
         return f"{path} was edited since and is left as it is; what it was before the swap is in {_beside(path)}"
-    write(path, old)
+    own_file.write(path, old)
     keep(path)
     return f"{path} is as it was before the swap"
 

@@ -22,6 +22,14 @@ SKIPPED_SECONDS = 30.0  # a unit that stays down that long after it was told to 
 GIB = 1 << 30
 
 
+class StepError(FloorError):
+    """A step did not come to what it waits for."""
+
+    def __init__(self, step: Step, message: str) -> None:
+        super().__init__(message)
+        self.step = step
+
+
 @dataclass
 class Execution:
     """What carrying out needs besides the steps. `say` takes a line for the person, `progress` one that may vanish."""
@@ -86,7 +94,7 @@ class Execution:
             first = answer.get("restarts", 0) if first is None else first
             up_at = up_at if answer.get("active") == "inactive" else clock()
             if until.crashed and (_dies(answer, first) or clock() - up_at >= SKIPPED_SECONDS):
-                raise FloorError(_crashed(step, answer))
+                raise StepError(step, _crashed(step, answer))
             waited = clock() - started
             if waited >= deadline:
                 if until.late == "kill" and not killed:
@@ -96,7 +104,7 @@ class Execution:
                 if until.late == "go on":
                     self.say(f"  {step.box}: {step.text}: not within {until.deadline:.0f} s{_hint(answer)}, going on")
                     return
-                raise FloorError(_late(step, until.advice, deadline, answer))
+                raise StepError(step, _late(step, until.advice, deadline, answer))
             self.progress(f"  {step.box}: {step.text} ({waited:.0f} s){_hint(answer)}")
             self.site.sleep(POLL_SECONDS)
 

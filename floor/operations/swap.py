@@ -7,23 +7,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from floor.apply.transport import FailedError
 from floor.config import edit
 from floor.config.load import Loaded, parse
 from floor.config.model import Config
-from floor.errors import BoxError, BusyError, ConfigError, FloorError, RefusedError, UsageError
-from floor.operations import caller, config_file
+from floor.errors import BoxError, ConfigError, FloorError, RefusedError, UsageError
+from floor.operations import caller, config_file, own_file
 from floor.operations.change import Change
 from floor.operations.deploy import carried_out, deployment, install_releases
-from floor.operations.execute import LOST_POLL
+from floor.operations.execute import LOST_POLL, StepError
 from floor.operations.outcome import Outcome
 from floor.operations.site import Site
 from floor.operations.swap_back import going_back, swap_back, works
 from floor.operations.swap_edit import Wish, edited, own
 from floor.operations.swap_room import too_large
 from floor.plan import builds, gate
-from floor.plan.abandoned import SWAP, SWAP_BACK, digest, unfinished, ways
+from floor.plan.abandoned import SWAP, SWAP_BACK, digest, kept, newest, unfinished, ways
 from floor.plan.aim import Aim
+from floor.plan.difference import model_of
 from floor.plan.steps import Plan
 from floor.plan.swap import GatedError, Swap, plan_swap
 from floor.tooltest.suite import read
@@ -55,9 +55,10 @@ def swap(site: Site, model: str, wish: Wish, terms: Terms) -> Outcome:
     operation was left, and as `Change.run` does.
     """
     fresh = edited(site.loaded, model, wish)
-    old = config_file.before(site.loaded.path) or site.loaded.text
     aim = site.observe(patience=LOST_POLL)
     left = unfinished(aim.seen)
+    resumes = left is not None and left.verb == SWAP
+    old = (config_file.before(site.loaded.path) if resumes else None) or site.loaded.text
     if left is not None and left.verb == SWAP_BACK and not works(left):
         swap_back(site, terms.say, terms.progress, dry_run=terms.dry_run, force=terms.force)
         raise RefusedError("a swap was on its way back; that is done now: run the command again to swap")
@@ -70,15 +71,28 @@ def swap(site: Site, model: str, wish: Wish, terms: Terms) -> Outcome:
     for line in own(fresh.config, model, wish):
         terms.say(f"note: {line}")
     new = dataclasses.replace(site, loaded=fresh)
-    return _Swapping(site, new, model, old, terms).run(carried)
+    deployed = kept(aim.seen, left) if left is not None and resumes else newest(aim.seen)
+    before = old if deployed is None or _means(old, deployed) else deployed
+    return _Swapping(site, new, model, old, before, terms).run(carried)
+
+
+def _means(text: str, other: str) -> bool:
+    """Whether two texts of floor.yaml ask for the same: comments and order may differ."""
+    try:
+        return parse(text) == parse(other)
+    except ConfigError:
+        return False
 
 
 @dataclass
 class _Swapping:
+    """`old` is what floor.yaml was on this machine, `before` the one to go back to: what the boxes have."""
+
     site: Site
     new: Site
     model: str
     old: str
+    before: str
     terms: Terms
     begun: bool = False
 
@@ -96,9 +110,9 @@ class _Swapping:
                 self._report(error)
                 raise self._back(error) from error
             except FloorError as error:
-                if not self.begun or _lost(error):
-                    raise
-                raise self._back(error) from error
+                if self.begun and _does_not_start(error, self.model):
+                    raise self._back(error) from error
+                raise
             if outcome.changed:
                 config_file.keep(self.new.loaded.path)
             return outcome
@@ -114,15 +128,15 @@ class _Swapping:
         change.begin = self._begin
         deploys = change.problems
         change.problems = lambda aim: deploys(aim) or too_large(self.new, aim, self.model)
-        return carried_out(change, aim, self._planned(change, aim), carried, dry_run=terms.dry_run)
+        return carried_out(change, *self._planned(change), carried, dry_run=terms.dry_run)
 
-    def _planned(self, change: Change, aim: Aim) -> Plan:
-        plan = change.planner(aim)
+    def _planned(self, change: Change) -> tuple[Aim, Plan]:
+        aim, plan = change.look()
         if plan.outage:
             away = ", ".join(plan.outage)
             note = f"nobody answers for {away} from the stop of what runs until the new build has passed its test"
             plan = dataclasses.replace(plan, notes=(note, *plan.notes))
-        return plan
+        return aim, plan
 
     def _begin(self) -> None:
         """The boxes are held: from here on the file says what is to be."""
@@ -138,18 +152,19 @@ class _Swapping:
             self.terms.say(f"note: the report lies on {error.copy.box}: {lost}")
             return
         if answer["page"]:
-            config_file.write(self.terms.page, answer["page"])
+            own_file.write(self.terms.page, answer["page"])
             self.terms.say(f"the report is {self.terms.page}")
 
     def _back(self, error: FloorError) -> FloorError:
         """Bring the build before it back everywhere; return what the command ends with."""
         terms = self.terms
         terms.say(f"{error}" if not isinstance(error, GatedError) else "going back to the build before it")
-        loaded = Loaded(parse(self.old, str(self.site.loaded.path)), self.old, self.site.loaded.path)
+        loaded = Loaded(parse(self.before, str(self.site.loaded.path)), self.before, self.site.loaded.path)
         target = {"model": self.model, "to": digest(self.new.loaded.text)}
         going_back(dataclasses.replace(self.site, loaded=loaded), target, terms.say, terms.progress)
-        if told := config_file.restore(self.new.loaded.path, self.new.loaded.text):
-            terms.say(told)
+        told = config_file.restore(self.new.loaded.path, self.new.loaded.text)
+        if told or self.old == self.new.loaded.text:
+            terms.say(told or f"{loaded.path} still asks for the build that went: take that out again")
         ended = FloorError(f"{error}\n  the build before it is back on every copy")
         ended.exit_code = error.exit_code
         return ended
@@ -160,9 +175,13 @@ def _question(error: GatedError) -> str:
     return f"{error.copy.backend}: the test leaves it open ({reasons}). Let it in all the same?"
 
 
-def _lost(error: FloorError) -> bool:
-    """Whether this process cannot go back: the way to a box is lost, or somebody else has taken over."""
-    return isinstance(error, BusyError) or (isinstance(error, BoxError) and not isinstance(error, FailedError))
+def _does_not_start(error: FloorError, model: str) -> bool:
+    """Whether it is the new build that does not come up, or finds no room. A way to a box that is lost, or a pool that
+    does not answer, says nothing of the build."""
+    if not isinstance(error, StepError):
+        return False
+    unit = str(error.step.params.get("unit", ""))
+    return error.step.call == "memory.wait" or (error.step.call == "unit.wait" and model_of(unit) == model)
 
 
 def _before(aim: Aim, model: str) -> dict[str, str]:

@@ -102,6 +102,8 @@ def _one(aim: Aim, serving: Serving, copy: Wanted, swap: Swap, tier: str, made: 
         if (copy.unit, told["invocation"]) not in swap.accepted:
             raise GatedError(copy, told)
         return stage(f"let in {copy.backend}", [_accept(copy, told, swap)])
+    if told := _failed_now(aim, copy):
+        raise GatedError(copy, told)
     before, against = _against(aim, copy, swap)
     test = [*before, _test(aim, copy, swap, tier, against)]
     if new:
@@ -112,6 +114,15 @@ def _one(aim: Aim, serving: Serving, copy: Wanted, swap: Swap, tier: str, made: 
             made.add(against)
             tested = [*_baseline(aim, serving, copy, swap), *tested]
     return [*tested, *stage(f"let in {copy.backend}", lanes.let_in(aim, copy))]
+
+
+def _failed_now(aim: Aim, copy: Wanted) -> Mapping[str, Any]:
+    """What is told of a test of this very operation that came to no verdict, of a process that is gone since: the build
+    does not survive its test."""
+    seen = aim.seen[copy.box]
+    told = seen.tests.get(copy.unit) or {}
+    here = seen.operation is not None and seen.operation.live and told.get("epoch") == seen.operation.epoch
+    return told if here and (told.get("word"), told.get("launch")) == (FAILED, copy.state.launch.digest) else {}
 
 
 def _changed(aim: Aim, serving: Serving, copy: Wanted, test: list[Step]) -> list[Stage]:

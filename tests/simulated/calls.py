@@ -355,10 +355,10 @@ class Calls:
     def tooltest_run(self, params: dict[str, Any]) -> Any:
         box, unit = self._box, params["unit"]
         if box.state(unit) != "active":
-            raise RefusedError(f"{box.name}: {unit} is {box.state(unit)}: there is nothing to test; see `floor logs`")
+            return {"over": True, "word": ""}
         box.world.sleep(min(TEST_SECONDS, params["timeout"]))
         if not box.up or box.state(unit) != "active":
-            raise BoxError(f"{box.name}: {unit} is gone")
+            return {"over": True, "word": ""}
         if params["tier"] == "baseline":
             box.baselines.setdefault(params["model"], {})[params["name"]] = BASELINE
             return {"over": True, "word": "DONE"}

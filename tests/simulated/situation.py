@@ -280,6 +280,10 @@ class FileInMemory:
         AT_WORK[0].text, AT_WORK[0].was = was, None
         return "floor.yaml is as it was before the swap"
 
+
+class PageInMemory:
+    """What `floor.operations.own_file` does with the report of a swap."""
+
     @staticmethod
     def write(_path: Path, text: str) -> None:
         AT_WORK[0].pages.append(text)
@@ -306,6 +310,7 @@ def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reboot, "boot", lambda: "boot of the laptop")
     for module in (swap, swap_back):
         monkeypatch.setattr(module, "config_file", FileInMemory)
+    monkeypatch.setattr(swap, "own_file", PageInMemory)
     for module in (lease, reboot, restart, status, abort, deploy, switch, swap_back):
         monkeypatch.setattr(module, "dead", dead)
     ASLEEP.clear()

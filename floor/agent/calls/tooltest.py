@@ -8,10 +8,9 @@ from typing import Any
 
 from floor.agent.call import Call
 from floor.box import paths, systemctl, task, tested
-from floor.errors import FloorError, RefusedError, UsageError
+from floor.errors import FloorError, UsageError
 
 TIERS = ("baseline", "gate", "quick")
-FAILED = "FAILED"
 DOWN = "endpoint"  # how a task's state calls an engine that does not answer
 
 
@@ -21,14 +20,14 @@ def run(call: Call) -> dict[str, Any]:
 
     Tests what runs in the unit now, once: a test of that process that is over is not made again, and one that was cut
     goes on. The trials are made by a unit of their own, so that nobody need wait for them. `word` is DONE of a
-    baseline, else the verdict, or FAILED where there is none. Raise RefusedError where the unit is not up, FloorError
-    where there is no baseline.
+    baseline, else the verdict, FAILED where there is none, or empty where the unit is not up: then nothing was tested.
+    Raise FloorError where a baseline cannot be made.
     """
     job, epoch = _job(call), call.params.whole("epoch", 1)
     with call.work():
         unit = systemctl.show([job["unit"]], call.run)[job["unit"]]
         if unit.active != "active":
-            raise RefusedError(f"{job['unit']} is {unit.active}: there is nothing to test; see `floor logs`")
+            return _down(job, unit.active)
         job["invocation"] = unit.invocation
         job["task"] = hashlib.sha256(json.dumps(job, sort_keys=True).encode()).hexdigest()[:12]
         if word := _over(job, call):
@@ -36,6 +35,12 @@ def run(call: Call) -> dict[str, Any]:
         if failed := _begin(job, epoch, call):
             return failed
     return dict(call.until(lambda: _look(job, call)))
+
+
+def _down(job: dict[str, Any], active: str) -> dict[str, Any]:
+    if job["tier"] == "baseline":
+        raise FloorError(f"{job['unit']} is {active}: there is nothing to compare with; see `floor logs`")
+    return {"over": True, "word": "", "log": f"{job['unit']} is {active}"}
 
 
 def _job(call: Call) -> dict[str, Any]:
@@ -82,10 +87,8 @@ def _failed(job: dict[str, Any], state: dict[str, Any], call: Call) -> dict[str,
     said = str(state.get("message") or f"its unit {task.unit(job['task'])} was ended before it was done")
     if job["tier"] == "baseline":
         raise FloorError(f"tool test of {job['backend']}, {job['tier']}: {said}")
-    about = {name: job[name] for name in (*tested.FIELDS, "backend", "build")}
-    told = {**about, "word": FAILED, "reasons": [said], "down": state.get("error") == DOWN}
-    tested.keep(job["unit"], told, "", call.root)
-    return {"over": True, "word": FAILED}
+    tested.failed(job, said, down=state.get("error") == DOWN, root=call.root)
+    return {"over": True, "word": tested.FAILED}
 
 
 def accept(call: Call) -> dict[str, Any]:

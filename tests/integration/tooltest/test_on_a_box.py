@@ -18,7 +18,7 @@ from floor.box import observe, paths, secrets, task
 from floor.box import tested as records
 from floor.box.locked import mine
 from floor.box.units import UnitFacts
-from floor.errors import FloorError, RefusedError, UsageError
+from floor.errors import FloorError, UsageError
 from floor.sim.process import SimulatedEngine
 from floor.tooltest.run.plan import Tier
 from floor.tooltest.suite import book, read
@@ -188,8 +188,9 @@ def test_an_engine_that_starts_anew_meanwhile_was_not_tested(box: Box) -> None:
 
 def test_what_is_not_up_is_not_tested(box: Box) -> None:
     box.active = "activating"
-    with pytest.raises(RefusedError, match=f"{UNIT} is activating: there is nothing to test"):
-        box.run("gate")
+    assert box.run("gate") == {"over": True, "word": "", "log": f"{UNIT} is activating"}
+    with pytest.raises(FloorError, match=f"{UNIT} is activating: there is nothing to compare with"):
+        box.run("baseline", OLD, None)
 
 
 def test_a_baseline_goes_from_box_to_box(box: Box, tmp_path_factory: pytest.TempPathFactory) -> None:

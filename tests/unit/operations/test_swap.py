@@ -120,6 +120,22 @@ def test_a_build_that_is_blocked_goes_back_and_the_rest_is_never_touched(deploye
     assert deployed.deploy_all().lines() == ["nothing to do"]
 
 
+def test_a_file_that_was_edited_by_hand_is_taken_as_it_is_and_stays_with_the_person(deployed: Situation) -> None:
+    deployed.edit("    replicas", "    args: {tool-call-parser: hermes}\n    replicas")
+    old = launch(deployed, "spark-a")
+    steps = [step for stage in deployed.swap("flagship", dry_run=True).plan.stages for step in stage.steps]
+    new = {step.params["launch"] for step in steps if step.call == "tooltest.run" and step.params["tier"] == "gate"}
+    deployed.world.verdicts = dict.fromkeys(new, "BLOCK")
+    with pytest.raises(FloorError, match="flagship@spark-a: BLOCK"):
+        deployed.swap("flagship")
+    assert launch(deployed, "spark-a") == old
+    assert "hermes" in deployed.text
+    assert deployed.said[-1] == "floor.yaml still asks for the build that went: take that out again"
+    deployed.world.verdicts.clear()
+    assert deployed.swap("flagship").complete
+    assert deployed.deploy_all().lines() == ["nothing to do"]
+
+
 def test_a_copy_that_never_gets_ready_goes_back(deployed: Situation) -> None:
     text, new = deployed.text, coming(deployed)
     deployed.world.broken.add(new["flagship@spark-a"])
