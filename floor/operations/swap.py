@@ -25,7 +25,8 @@ from floor.plan.abandoned import SWAP, SWAP_BACK, digest, kept, newest, unfinish
 from floor.plan.aim import Aim
 from floor.plan.difference import model_of
 from floor.plan.steps import Plan
-from floor.plan.swap import GatedError, Swap, plan_swap
+from floor.plan.swap import GatedError, plan_swap
+from floor.plan.tool_test import Swap
 from floor.tooltest.suite import read
 
 Say = Callable[[str], None]
@@ -60,8 +61,9 @@ def swap(site: Site, model: str, wish: Wish, terms: Terms) -> Outcome:
     resumes = left is not None and left.verb == SWAP
     old = (config_file.before(site.loaded.path) if resumes else None) or site.loaded.text
     if left is not None and left.verb == SWAP_BACK and not works(left):
-        swap_back(site, terms.say, terms.progress, dry_run=terms.dry_run, force=terms.force)
-        raise RefusedError("a swap was on its way back; that is done now: run the command again to swap")
+        if swap_back(site, terms.say, terms.progress, dry_run=terms.dry_run, force=terms.force).complete:
+            raise RefusedError("a swap was on its way back; that is done now: run the command again to swap")
+        raise FloorError("a swap is on its way back, which is not complete: run the command again")
     _refuse(aim, fresh.config, model)
     carried = tuple(install_releases(site, terms.say, dry_run=terms.dry_run))
     if terms.dry_run and carried:
@@ -161,11 +163,13 @@ class _Swapping:
         terms.say(f"{error}" if not isinstance(error, GatedError) else "going back to the build before it")
         loaded = Loaded(parse(self.before, str(self.site.loaded.path)), self.before, self.site.loaded.path)
         target = {"model": self.model, "to": digest(self.new.loaded.text)}
-        going_back(dataclasses.replace(self.site, loaded=loaded), target, terms.say, terms.progress)
+        outcome = going_back(dataclasses.replace(self.site, loaded=loaded), target, terms.say, terms.progress)
         told = config_file.restore(self.new.loaded.path, self.new.loaded.text)
         if told or self.old == self.new.loaded.text:
             terms.say(told or f"{loaded.path} still asks for the build that went: take that out again")
-        ended = FloorError(f"{error}\n  the build before it is back on every copy")
+        back = "the build before it is back on every copy"
+        short = "the way back is not complete: `floor swap --abort` goes on with it"
+        ended = FloorError(f"{error}\n  {back if outcome.complete else short}")
         ended.exit_code = error.exit_code
         return ended
 

@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from floor.errors import FloorError
-from floor.plan import builds, gate, holders, lanes
+from floor.plan import builds, gate, holders, lanes, tool_test
 from floor.plan.aim import Aim, Wanted
 from floor.plan.copies import comes_up, part_files, plan_copies
 from floor.plan.deploy import plan_deploy
 from floor.plan.serving import Serving
-from floor.plan.steps import Plan, Stage, Step, Until, stage
+from floor.plan.steps import Plan, Stage, Step, stage
+from floor.plan.tool_test import GATE, QUICK, Swap
 
-BASE, GATE, QUICK = "baseline", "gate", "quick"
-TEST_SECONDS = 6 * 3600.0  # of a test: 600 trials of a slow model
-CONCURRENCY, BESIDE = 8, 4  # trials at once of a copy that serves nobody, and of one that serves clients meanwhile
 FAILED = "FAILED"
-
-
-@dataclass(frozen=True)
-class Swap:
-    """What a swap is about: the `model`, by backend the digest of the build that ran at the beginning (`before`), and
-    what tells the scenarios from others (`suite`). `accepted` are starts (unit, invocation) that a person lets in."""
-
-    model: str
-    suite: str
-    before: Mapping[str, str]
-    accepted: Collection[tuple[str, str]] = field(default=())
-    by: str = ""
 
 
 class GatedError(FloorError):
@@ -104,16 +89,15 @@ def _one(aim: Aim, serving: Serving, copy: Wanted, swap: Swap, tier: str, made: 
         return stage(f"let in {copy.backend}", [_accept(copy, told, swap)])
     if told := _failed_now(aim, copy):
         raise GatedError(copy, told)
-    before, against = _against(aim, copy, swap)
-    test = [*before, _test(aim, copy, swap, tier, against)]
-    if new:
-        tested = stage(f"test {copy.backend}", [*_hold(aim, copy), *test])
+    name = tool_test.name(aim, copy, swap)
+    if name is not None and name not in made and not tool_test.where(aim, swap.model, name):
+        made.add(name)
+        first = tool_test.baseline(serving, tool_test.maker(aim, copy, swap, name), name)
     else:
-        tested = _changed(aim, serving, copy, test)
-        if against not in made and against is not None:
-            made.add(against)
-            tested = [*_baseline(aim, serving, copy, swap), *tested]
-    return [*tested, *stage(f"let in {copy.backend}", lanes.let_in(aim, copy))]
+        first = []
+    test = [*tool_test.brought(aim, copy, name), tool_test.test(aim, copy, swap, tier, name)]
+    tested = stage(f"test {copy.backend}", [*_hold(aim, copy), *test]) if new else _changed(aim, serving, copy, test)
+    return [*first, *tested, *stage(f"let in {copy.backend}", lanes.let_in(aim, copy))]
 
 
 def _failed_now(aim: Aim, copy: Wanted) -> Mapping[str, Any]:
@@ -153,76 +137,6 @@ def _hold(aim: Aim, copy: Wanted) -> list[Step]:
         for proxy in aim.proxies
         if all(one.holder != holder for one in proxy.drained(copy.backend))
     ]
-
-
-def _baseline(aim: Aim, serving: Serving, copy: Wanted, swap: Swap) -> list[Stage]:
-    """What the build that goes is worth, where nobody has kept that: its copy is asked while it still serves."""
-    name = _name(aim, copy, swap)
-    if name is None or _where(aim, swap.model, name) or not aim.active(copy) or copy.backend not in aim.replaced:
-        return []
-    now = builds.running(aim, copy)
-    if now is None or f"{now.digest}-{swap.suite}" != name:
-        return []
-    params = _params(copy, BASE, name, None, now.digest, aim.seen[copy.box].unit(copy.unit).launch or "unknown")
-    many = CONCURRENCY if copy.backend not in serving.members(copy.model) else BESIDE
-    text = f"test {copy.backend} as it is, for comparison"
-    step = Step(
-        copy.box, "tooltest.run", {**params, "concurrency": many}, text, "nobody kept how this build does", _OVER
-    )
-    return stage(f"baseline of {copy.model}", [step])
-
-
-_OVER = Until("over", TEST_SECONDS, advice="see `floor logs`")
-
-
-def _test(aim: Aim, copy: Wanted, swap: Swap, tier: str, against: str | None) -> Step:
-    build = builds.wanted(aim, copy).digest
-    params = _params(copy, tier, f"{build}-{swap.suite}", against, build, copy.state.launch.digest)
-    words = "all of it" if tier == GATE else "in short: this build has passed elsewhere"
-    text, why = f"test whether {copy.backend} calls tools, {words}", "a build goes live only if it still calls tools"
-    return Step(copy.box, "tooltest.run", {**params, "concurrency": CONCURRENCY}, text, why, _OVER)
-
-
-def _params(copy: Wanted, tier: str, name: str, against: str | None, build: str, launch: str) -> dict[str, Any]:
-    return {
-        "unit": copy.unit,
-        "backend": copy.backend,
-        "model": copy.model,
-        "url": str(copy.check.get("url", "")),
-        "key": bool(copy.check.get("key")),
-        "tier": tier,
-        "name": name,
-        "against": against,
-        "build": build,
-        "launch": launch,
-    }
-
-
-def _against(aim: Aim, copy: Wanted, swap: Swap) -> tuple[list[Step], str | None]:
-    """The baseline to compare with, and the step that brings it to the copy's box where it lies on another one."""
-    name = _name(aim, copy, swap)
-    if name is None:
-        return [], None
-    there = _where(aim, swap.model, name)
-    if not there or copy.box in there:
-        return [], name
-    params = {"source": there[0], "model": copy.model, "name": name}
-    return [Step(copy.box, "tooltest.share", params, f"bring the baseline over from {there[0]}")], name
-
-
-def _name(aim: Aim, copy: Wanted, swap: Swap) -> str | None:
-    """The baseline of the build that a copy had at the beginning: its own, or that of another copy, of which somebody
-    has one or can still make one."""
-    builds_before = [swap.before.get(copy.backend), *swap.before.values()]
-    names = [f"{build}-{swap.suite}" for build in builds_before if build]
-    kept = [name for name in names if _where(aim, swap.model, name)]
-    running = [copy for copy in aim.copies if copy.model == swap.model and copy.backend in aim.replaced]
-    can = {f"{now.digest}-{swap.suite}" for one in running if (now := builds.running(aim, one)) is not None}
-    return next((name for name in names if name in kept or name in can), None)
-
-
-def _where(aim: Aim, model: str, name: str) -> list[str]:
-    return [box for box, seen in aim.seen.items() if name in seen.baselines.get(model, ())]
 
 
 def _accept(copy: Wanted, told: Mapping[str, Any], swap: Swap) -> Step:
