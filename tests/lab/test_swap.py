@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.lab import sites
 from tests.lab.boxes import Lab
 from tests.lab.deployment import UNIT, chat, in_both, invocations, set_up, until
 from tests.lab.floor import Floor
-from tests.lab.sites import MODEL, NATIVE, PORT, proxy, tests
+from tests.lab.sites import MODEL, NATIVE, PORT, proxy
 from tests.load.running import Report, Running
 
 ANSWERS = "/srv/tiny/answers.json"
@@ -40,7 +41,7 @@ models:
       sim-load-time: 1
       sim-speed-factor: 20
     replicas: [{names}]
-proxy: {{boxes: [{names}], listen: {PORT}, allow: [{tests(lab)}]}}
+proxy: {{boxes: [{names}], listen: {PORT}, allow: [{sites.tests(lab)}]}}
 health: {{stall: 20}}
 """
 
