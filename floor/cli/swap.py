@@ -21,6 +21,9 @@ def swap(
     args: Annotated[
         list[str] | None, typer.Option(help="An argument of the engine, NAME=VALUE; several times. null takes it away.")
     ] = None,
+    baseline: Annotated[
+        Path | None, typer.Option(help="What `floor tooltest baseline` wrote of the build that runs now.")
+    ] = None,
     config: ConfigPath = DEFAULT,
     dry_run: DryRun = False,
     as_json: Json = False,
@@ -53,7 +56,7 @@ def swap(
     try:
         if model:
             page = report or Path(f"{model}-tooltest.md")
-            terms = Terms(screen.say, screen.progress, _ask, page, dry_run=dry_run, force=force)
+            terms = Terms(screen.say, screen.progress, _ask, page, baseline, dry_run=dry_run, force=force)
             outcome = run(site, model, wish, terms)
         else:
             outcome = swap_back(site, screen.say, screen.progress, dry_run=dry_run, force=force)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from floor.plan.difference import model_of
 from floor.plan.steps import Plan
 from floor.plan.swap import GatedError, plan_swap
 from floor.plan.tool_test import Swap
+from floor.tooltest.report import result
 from floor.tooltest.suite import read
 
 Say = Callable[[str], None]
@@ -36,12 +38,14 @@ Ask = Callable[[str], bool]
 @dataclass
 class Terms:
     """How a swap is carried out. `ask` is the person, who answers no where nobody is there; `page` is where the test's
-    report goes when it says no. The rest is as for every changing verb."""
+    report goes when it says no, `baseline` what `floor tooltest baseline` wrote of the build that runs now. The rest is
+    as for every changing verb."""
 
     say: Say
     progress: Say
     ask: Ask
     page: Path
+    baseline: Path | None = None
     dry_run: bool = False
     force: bool = False
 
@@ -75,7 +79,17 @@ def swap(site: Site, model: str, wish: Wish, terms: Terms) -> Outcome:
     new = dataclasses.replace(site, loaded=fresh)
     deployed = kept(aim.seen, left) if left is not None and resumes else newest(aim.seen)
     before = old if deployed is None or _means(old, deployed) else deployed
-    return _Swapping(site, new, model, old, before, terms).run(carried)
+    return _Swapping(site, new, model, old, before, terms, _given(terms.baseline)).run(carried)
+
+
+def _given(path: Path | None) -> str:
+    """A baseline that was made before. Raise UsageError for what is none, or is of other scenarios."""
+    if path is None:
+        return ""
+    found = result.read(path)
+    if found.setting.get("suite") != read.digest():
+        raise UsageError(f"{path}: is of other scenarios than this release has; make it anew")
+    return json.dumps(found.document(), ensure_ascii=False)
 
 
 def _means(text: str, other: str) -> bool:
@@ -96,6 +110,7 @@ class _Swapping:
     old: str
     before: str
     terms: Terms
+    given: str = ""
     begun: bool = False
 
     def run(self, carried: tuple[str, ...]) -> Outcome:
@@ -123,7 +138,7 @@ class _Swapping:
         terms, text = self.terms, self.new.loaded.text
         change = deployment(self.new, None, terms.say, terms.progress, force=terms.force, verb=SWAP)
         aim = change.observe(patience=LOST_POLL)
-        about = Swap(self.model, read.digest(), _before(aim, self.model), accepted, caller.name())
+        about = Swap(self.model, read.digest(), _before(aim, self.model), accepted, caller.name(), self.given)
         change.planner = lambda aim: plan_swap(aim, text, about)
         change.target = {"model": self.model, "builds": dict(about.before), "to": digest(text)}
         change.accepted = _alone(aim, self.model)

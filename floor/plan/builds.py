@@ -70,7 +70,8 @@ def ungated(aim: Aim) -> dict[str, list[str]]:
         present_builds = serving(aim, model)
         digests = {one.digest for one in present_builds}
         for copy in (copy for copy in aim.copies if copy.model == model and copy.resolved.task != EMBED):
-            if not present_builds or (aim.active(copy) and copy.backend not in aim.replaced):
+            down = not aim.running(copy) and not aim.differing(copy.box, copy.unit)  # as it was deployed before
+            if not present_builds or down or (aim.running(copy) and copy.backend not in aim.replaced):
                 continue
             told = _told(aim, copy, present_builds)
             if wanted(aim, copy).digest not in digests and told:

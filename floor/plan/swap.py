@@ -92,7 +92,7 @@ def _one(aim: Aim, serving: Serving, copy: Wanted, swap: Swap, tier: str, made: 
     name = tool_test.name(aim, copy, swap)
     if name is not None and name not in made and not tool_test.where(aim, swap.model, name):
         made.add(name)
-        first = tool_test.baseline(serving, tool_test.maker(aim, copy, swap, name), name)
+        first = tool_test.baseline(serving, tool_test.maker(aim, copy, swap, name), name, swap.given)
     else:
         first = []
     test = [*tool_test.brought(aim, copy, name), tool_test.test(aim, copy, swap, tier, name)]

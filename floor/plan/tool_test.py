@@ -21,20 +21,27 @@ _OVER = Until("over", TEST_SECONDS, advice="see `floor logs`")
 @dataclass(frozen=True)
 class Swap:
     """What a swap is about: the `model`, by backend the digest of the build that ran at the beginning (`before`), and
-    what tells the scenarios from others (`suite`). `accepted` are starts (unit, invocation) that a person lets in."""
+    what tells the scenarios from others (`suite`). `accepted` are starts (unit, invocation) that a person lets in,
+    `given` the text of a baseline that was made before."""
 
     model: str
     suite: str
     before: Mapping[str, str]
     accepted: Collection[tuple[str, str]] = field(default=())
     by: str = ""
+    given: str = ""
 
 
-def baseline(serving: Serving, made_by: tuple[Wanted, str, str] | None, name: str) -> list[Stage]:
-    """Given who makes the baseline (None: nobody can), return the stage that makes it: the copy serves meanwhile."""
+def baseline(serving: Serving, made_by: tuple[Wanted, str, str] | None, name: str, given: str) -> list[Stage]:
+    """Given who makes the baseline (None: nobody can) and the text of one that was made before, return the stage that
+    makes it, while the copy serves, or that puts it where it is needed."""
     if made_by is None:
         return []
     copy, build, launch = made_by
+    if given:
+        taken = {"model": copy.model, "name": name, "text": given}
+        put = Step(copy.box, "tooltest.put", taken, "take over the baseline that is given", "nobody kept another one")
+        return stage(f"baseline of {copy.model}", [put])
     many = CONCURRENCY if copy.backend not in serving.members(copy.model) else BESIDE
     params = {**_params(copy, BASE, name, None, build, launch), "concurrency": many}
     text = f"test {copy.backend} as it is, for comparison"

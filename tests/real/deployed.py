@@ -129,7 +129,7 @@ def a_wrong_flag_is_refused_before_anything_stops(floor: Floor) -> None:
     before = invocations(floor.lab)
     floor.edit("dtype: float32}", "dtype: float32, no-such-flag: 1}")
     began = time.monotonic()
-    told = floor("deploy", code=1, timeout=300).stderr
+    told = floor("deploy", "--ungated", code=1, timeout=300).stderr
     print(f"both starts tried in {time.monotonic() - began:.0f} s")
     assert "flagship@boxb: it would not start: " in told
     assert "unrecognized arguments: --no-such-flag 1" in told

@@ -171,7 +171,15 @@ class Situation:
         given = self.site(), self.said.append, self.progress.append
         return switch.switch_back(*given, dry_run=dry_run, force=force)
 
-    def swap(self, model: str, wish: Wish = UNCHANGED, *, dry_run: bool = False, force: bool = False) -> Outcome:
+    def swap(
+        self,
+        model: str,
+        wish: Wish = UNCHANGED,
+        *,
+        dry_run: bool = False,
+        force: bool = False,
+        baseline: Path | None = None,
+    ) -> Outcome:
         """`floor swap MODEL`, whole."""
 
         def ask(question: str) -> bool:
@@ -179,7 +187,7 @@ class Situation:
             return bool(self.answers) and self.answers.pop(0)
 
         page = Path("report.md")
-        terms = swap.Terms(self.said.append, self.progress.append, ask, page, dry_run=dry_run, force=force)
+        terms = swap.Terms(self.said.append, self.progress.append, ask, page, baseline, dry_run=dry_run, force=force)
         return swap.swap(self.site(), model, wish, terms)
 
     def swap_back(self, *, dry_run: bool = False, force: bool = False) -> Outcome:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from floor.errors import BusyError, ConfigError, FloorError, RefusedError, UsageError
 from floor.operations.swap_edit import Wish
+from floor.tooltest.report.result import Result
+from floor.tooltest.suite import read
 from tests.model import commands
 from tests.model.stories import SWITCHED
 from tests.simulated.situation import ONE_BOX, Situation
@@ -195,6 +199,24 @@ def test_the_baseline_is_made_once_and_goes_where_it_is_needed(deployed: Situati
     assert calls(deployed, "tooltest.run", "unit.stop")[0] == "spark-a unit.stop"  # no baseline again
 
 
+def test_a_baseline_that_was_made_before_is_taken(deployed: Situation, tmp_path: Path) -> None:
+    file = tmp_path / "before.json"
+    made = Result({"suite": read.digest()}, "gate", 1, {}, "", 0.0, 0.0, [], [])
+    file.write_text(json.dumps(made.document()))
+    assert deployed.swap("flagship", PARSER, baseline=file).complete
+    (text,) = deployed.box("spark-a").baselines["flagship"].values()
+    assert json.loads(text)["setting"] == {"suite": read.digest()}
+    assert calls(deployed, "tooltest.put", "tooltest.run")[0] == "spark-a tooltest.put"
+
+
+def test_a_baseline_of_other_scenarios_is_refused(deployed: Situation, tmp_path: Path) -> None:
+    file = tmp_path / "before.json"
+    file.write_text(json.dumps(Result({"suite": "old"}, "gate", 1, {}, "", 0.0, 0.0, [], []).document()))
+    with pytest.raises(UsageError) as error:
+        deployed.swap("flagship", PARSER, baseline=file)
+    assert str(error.value) == f"{file}: is of other scenarios than this release has; make it anew"
+
+
 def test_one_copy_alone_is_away_until_it_has_passed_and_that_is_said(situation: Situation) -> None:
     situation.text = ONE_BOX
     situation.deploy()
@@ -363,6 +385,16 @@ def test_where_nobody_serves_there_is_nothing_to_compare_with(deployed: Situatio
     deployed.world.sleep(10)
     deployed.edit("/models/flagship", "/models/other")
     assert deployed.deploy_all(force=True).complete
+
+
+def test_a_copy_that_is_down_is_started_again_with_the_build_that_it_was_deployed_with(deployed: Situation) -> None:
+    """Copies may differ in their builds; what was deployed is no change."""
+    deployed.edit("[spark-a, spark-b]\nproxy", "[spark-a, {box: spark-b, kv_cache: fp8}]\nproxy")
+    assert deployed.deploy_all(ungated=True).complete
+    deployed.box("spark-b").stop(UNIT)
+    deployed.world.sleep(10)
+    assert deployed.deploy_all().complete
+    assert deployed.members() == [BOTH, BOTH]
 
 
 def test_another_box_with_the_same_build_needs_no_test(deployed: Situation) -> None:
