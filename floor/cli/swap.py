@@ -19,7 +19,7 @@ def swap(
     fetch: Annotated[str | None, typer.Option(help="Where they come from: ORG/NAME@COMMIT, or none.")] = None,
     image: Annotated[str | None, typer.Option(help="The engine's image, best with its digest.")] = None,
     args: Annotated[
-        list[str] | None, typer.Option(help="An argument of the engine, NAME=VALUE; several times. null takes it away.")
+        list[str] | None, typer.Option(help="An argument of the engine, NAME=VALUE; several times.")
     ] = None,
     baseline: Annotated[
         Path | None, typer.Option(help="What `floor tooltest baseline` wrote of the build that runs now.")

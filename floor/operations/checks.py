@@ -166,6 +166,9 @@ def _member(site: Site, seen: Seen, copy: ResolvedCopy, patience: float) -> Find
         return Finding(True, seen.box, f"{copy.backend} is in the pool: {_reason(entry)}")
     if people := holders.people(seen.drained(copy.backend)):
         return Finding(True, seen.box, f"{copy.backend} is not in the pool: drained by {', '.join(people)}")
+    if any(holders.is_untested(drain.holder) for drain in seen.drained(copy.backend)):
+        what = f"{copy.backend} is kept out of the pool: its build has not passed the tool test; see `floor status`"
+        return Finding(False, seen.box, what)
     if any(holders.is_absence(drain.holder) for drain in seen.drained(copy.backend)):  # no waiting ends that
         what = f"{copy.backend} is kept out of the pool: {copy.box} missed a deployment; deploy again once it answers"
         return Finding(False, seen.box, what)

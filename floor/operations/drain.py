@@ -8,7 +8,7 @@ from typing import Any
 
 from floor.apply.transport import UnreachableError
 from floor.config.model import ResolvedCopy
-from floor.errors import BoxError, FloorError, UsageError
+from floor.errors import BoxError, FloorError, RefusedError, UsageError
 from floor.operations import caller, pools
 from floor.operations.checks import check_params
 from floor.operations.site import Site
@@ -86,6 +86,11 @@ def undrain(site: Site, copy: ResolvedCopy, say: Say) -> None:
 def _undrain(site: Site, proxy: str, copy: ResolvedCopy, say: Say) -> None:
     drains = site.boxes[proxy].call("observe", {})["drains"].get(copy.backend, [])
     people = [drain["holder"] for drain in drains if drain["epoch"] is None]
+    if any(map(holders.is_untested, people)):
+        raise RefusedError(
+            f"{copy.backend}: its build has not passed the tool test; `floor swap {copy.model}` tests it, "
+            "`floor swap --abort` goes back, `floor deploy --ungated` lets it serve as it is"
+        )
     for holder in people:
         site.boxes[proxy].call("drain.remove", {"backend": copy.backend, "holder": holder, "epoch": None})
         if holders.is_absence(holder):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from floor.config.model import Config
-from floor.plan.abandoned import ABORT, began
+from floor.plan.abandoned import ABORT, SWAP, SWAP_BACK, SWITCH, SWITCH_BACK, began
 
 Told = Mapping[str, Any]
 DAY = 86400.0
@@ -142,8 +142,15 @@ def _operation(operation: Told) -> str:
         return f"{who} is at work: {what}, operation {operation['epoch']}{since}"
     else:
         told = f"{what} of {who}{since}, {_ENDED.get(operation['state'], operation['state'])}"
-    back = "" if operation["verb"] == ABORT else f", `floor {ABORT}` goes back to what was deployed before"
+    back = BACK.get(operation["verb"], f", `floor {ABORT}` goes back to what was deployed before")
     return f"{told}; `{operation['finish']}` finishes it{back}"
 
 
+BACK = {
+    ABORT: "",
+    SWITCH_BACK: "",
+    SWAP_BACK: "",
+    SWITCH: f", `floor {SWITCH_BACK}` goes back to the mode before",
+    SWAP: f", `floor {SWAP_BACK}` goes back to the build before",
+}
 _ENDED = {"failed": "failed", "interrupted": "was interrupted", "aborted": "was aborted"}

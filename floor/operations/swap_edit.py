@@ -89,7 +89,7 @@ def _pair(text: str) -> tuple[str, Any]:
     """NAME=VALUE; the value is JSON where it can be read as that, else a text."""
     name, equals, value = text.partition("=")
     if not (name and equals):
-        raise UsageError(f"--args {text}: write NAME=VALUE, such as tool-call-parser=hermes; NAME=null takes one away")
+        raise UsageError(f"--args {text}: write NAME=VALUE, such as tool-call-parser=hermes")
     try:
         return name.removeprefix("--"), json.loads(value)
     except ValueError:

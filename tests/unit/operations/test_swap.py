@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from floor.errors import BusyError, ConfigError, FloorError, RefusedError, UsageError
+from floor.operations import checks, drain
+from floor.operations.status import status
 from floor.operations.swap_edit import Wish
 from floor.tooltest.report.result import Result
 from floor.tooltest.suite import read
@@ -291,6 +293,24 @@ def test_the_same_command_goes_on(deployed: Situation, call: str) -> None:
     assert one.world.wrong == []
 
 
+def test_nobody_lets_in_by_hand_what_has_not_passed(deployed: Situation) -> None:
+    one = left(deployed, "spark-a unit.start")
+    site = one.site()
+    with pytest.raises(RefusedError) as error:
+        drain.undrain(site, drain.find(site, "spark-a"), one.said.append)
+    assert str(error.value) == (
+        "flagship@spark-a: its build has not passed the tool test; `floor swap flagship` tests it, "
+        "`floor swap --abort` goes back, `floor deploy --ungated` lets it serve as it is"
+    )
+    found = [finding.what for finding in checks.verify(one.site()) if not finding.ok]
+    assert (
+        found
+        == ["flagship@spark-a is kept out of the pool: its build has not passed the tool test; see `floor status`"] * 2
+    )
+    warned = status(one.site())["warnings"]
+    assert any("`floor swap flagship` finishes it, `floor swap --abort` goes back to the build" in it for it in warned)
+
+
 def test_at_work_is_at_work(deployed: Situation) -> None:
     one = left(deployed, "spark-a unit.stop", 10)
     for box in one.world.boxes.values():
@@ -424,7 +444,7 @@ def test_a_restart_does_not_let_in_what_is_held_for_a_test(deployed: Situation) 
 WRONG: list[tuple[Wish, str]] = [
     (
         Wish(args=["hermes"]),
-        "--args hermes: write NAME=VALUE, such as tool-call-parser=hermes; NAME=null takes one away",
+        "--args hermes: write NAME=VALUE, such as tool-call-parser=hermes",
     ),
     (Wish(fetch="org/name"), "--fetch org/name: write ORG/NAME@COMMIT, or none"),
 ]

@@ -32,14 +32,15 @@ def test_what_is_about_to_stop_is_read() -> None:
     assert read(answer(told), URL, 7.0) == Status(7.0, {}, frozenset({"floor-copy-x.service"}), True)
 
 
-def test_the_absences_that_a_box_holds_are_read_and_whose_they_are() -> None:
+def test_absences_and_untested_builds_that_a_box_holds_are_read_and_whose_they_are() -> None:
     held = [
         {"holder": "absent: b", "epoch": None, "at": 1.0},
+        {"holder": "untested: 0a1b", "epoch": None, "at": 1.0},
         {"holder": "ada@laptop", "epoch": None, "at": 1.0},
         {"holder": "deploy by ada@laptop", "epoch": 7, "at": 1.0},
     ]
-    told = {"units": {}, "drains": {"m@b": held, "m@c": held[1:]}, "operation": {"epoch": 7, "live": False}}
-    assert read(answer(told), URL, 7.0).told == Told(7, {"m@b": ("absent: b",)})
+    told = {"units": {}, "drains": {"m@b": held, "m@c": held[2:]}, "operation": {"epoch": 7, "live": False}}
+    assert read(answer(told), URL, 7.0).told == Told(7, {"m@b": ("absent: b", "untested: 0a1b")})
 
 
 @pytest.mark.parametrize(
