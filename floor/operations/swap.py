@@ -162,7 +162,6 @@ class _Swapping:
 
     def _report(self, error: GatedError) -> None:
         """Bring the test's page to the person."""
-        self.terms.say(str(error))
         try:
             answer = self.site.boxes[error.copy.box].call("tooltest.page", {"unit": error.copy.unit})
         except BoxError as lost:
@@ -175,7 +174,8 @@ class _Swapping:
     def _back(self, error: FloorError) -> FloorError:
         """Bring the build before it back everywhere; return what the command ends with."""
         terms = self.terms
-        terms.say(f"{error}" if not isinstance(error, GatedError) else "going back to the build before it")
+        found = str(error).splitlines()[0]
+        terms.say(f"{found}: going back to the build before it")
         loaded = Loaded(parse(self.before, str(self.site.loaded.path)), self.before, self.site.loaded.path)
         target = {"model": self.model, "to": digest(self.new.loaded.text)}
         outcome = going_back(dataclasses.replace(self.site, loaded=loaded), target, terms.say, terms.progress)
@@ -184,7 +184,7 @@ class _Swapping:
             terms.say(told or f"{loaded.path} still asks for the build that went: take that out again")
         back = "the build before it is back on every copy"
         short = "the way back is not complete: `floor swap --abort` goes on with it"
-        ended = FloorError(f"{error}\n  {back if outcome.complete else short}")
+        ended = FloorError(f"{found}\n  {back if outcome.complete else short}")
         ended.exit_code = error.exit_code
         return ended
 

@@ -97,7 +97,7 @@ def let_in(aim: Aim, copy: Copy) -> list[Step]:
         for holder in gate.openings(aim, copy, proxy.drained(copy.backend)):
             params = {"backend": copy.backend, "holder": holder, "outlives": True}
             steps.append(
-                Step(proxy.box, "drain.remove", params, f"{copy.backend} may come back", "nothing awaits a test")
+                Step(proxy.box, "drain.remove", params, f"{copy.backend} may come back", "no test stands against it")
             )
         drain = {"backend": copy.backend, "holder": aim.holder}
         steps.append(Step(proxy.box, "drain.remove", drain, f"readmit {copy.backend}"))
