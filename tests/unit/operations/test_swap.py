@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from floor.tooltest.report.result import Result
 from floor.tooltest.suite import read
 from tests.model import commands
 from tests.model.stories import SWITCHED
+from tests.simulated.caller import Caller, KilledError
 from tests.simulated.situation import ONE_BOX, Situation
 
 UNIT = "floor-copy-flagship.service"
@@ -251,11 +253,16 @@ def test_a_group_is_changed_as_a_whole(situation: Situation) -> None:
 def left(situation: Situation, call: str, seconds: float = 100) -> Situation:
     """A swap whose process was killed right after such a call, that long ago: its lease lapses after 90 s."""
     situation.world.log.clear()
-    whole = situation.at_each_call(lambda one: one.swap("flagship", PARSER).changed)
-    found = next(one for one in whole if call in one.world.log)
-    found.said.clear()
-    found.world.sleep(seconds)
-    return found
+    whole = copy.deepcopy(situation)
+    whole.swap("flagship", PARSER)
+    at = whole.world.log.index(call) + 1
+    situation.fate = Caller(0, at, after=True, then=lambda _box: situation.caller.kill())
+    with pytest.raises(KilledError):
+        situation.swap("flagship", PARSER)
+    assert situation.world.log[-1] == call
+    situation.said.clear()
+    situation.world.sleep(seconds)
+    return situation
 
 
 def test_an_abandoned_swap_lets_nothing_untested_serve_and_either_way_is_open(deployed: Situation) -> None:
