@@ -1,4 +1,4 @@
-"""Which models a switch keeps away from everybody, and until when it expects that: the proxies say so to clients."""
+"""Which models a switch or a swap keeps away from everybody, and until when: the proxies say so to clients."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from floor.box import files, paths
 from floor.box.locked import mine
 from floor.errors import FloorError
 
+SWAP = "swap"  # in place of a mode: another build
+
 
 @dataclass(frozen=True)
 class Away:
-    """`until` is unix seconds by this box's clock, `mode` what is switched to, `epoch` the operation that says so."""
+    """`until` is unix seconds by this box's clock, `mode` what is switched to, or SWAP, `epoch` the operation that says
+    so."""
 
     epoch: int
     until: float

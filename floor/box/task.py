@@ -93,7 +93,7 @@ def _transient(task: str, what: str) -> list[str]:
         "TimeoutStopSec=10",
     ]
     words = ["systemd-run", "--quiet", "--collect", "--no-ask-password", f"--unit={unit(task)}"]
-    return [*words, f"--description=floor fetch: {what}", *(f"--property={one}" for one in properties)]
+    return [*words, f"--description=floor: {what}", *(f"--property={one}" for one in properties)]
 
 
 def _await(task: str, root: Path, sleep: Callable[[float], None]) -> None:

@@ -14,6 +14,7 @@ from floor.errors import FloorError, UsageError
 
 NAME = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}")  # of a baseline: the digests of its build and of the scenarios
 KEPT = 5  # baselines of a model
+DAY = 86400.0
 FAILED = "FAILED"  # there was no verdict
 FIELDS = ("invocation", "launch", "tier", "against")  # by which one test is told from another
 
@@ -56,6 +57,13 @@ def page(unit: str, root: Path = paths.ROOT) -> str:
 def log(task: str, root: Path = paths.ROOT) -> Path:
     """Given the task of a test, return where its trials are written down while it goes on."""
     return paths.under(root, paths.TESTS / f"{task}.trials")
+
+
+def tidy(now: float, root: Path = paths.ROOT) -> None:
+    """Remove the logs of tests that nobody has gone on with for a day (unix seconds)."""
+    for place in _folder(root).glob("*.trials"):
+        if now - place.stat().st_mtime > DAY:
+            place.unlink(missing_ok=True)
 
 
 def baselines(root: Path = paths.ROOT) -> dict[str, list[str]]:

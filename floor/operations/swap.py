@@ -25,8 +25,9 @@ from floor.plan import builds, gate
 from floor.plan.abandoned import SWAP, SWAP_BACK, digest, kept, newest, unfinished, ways
 from floor.plan.aim import Aim
 from floor.plan.difference import model_of
+from floor.plan.outage import duration
 from floor.plan.steps import Plan
-from floor.plan.swap import GatedError, plan_swap
+from floor.plan.swap import GatedError, away, plan_swap
 from floor.plan.tool_test import Swap
 from floor.tooltest.report import result
 from floor.tooltest.suite import read
@@ -138,6 +139,7 @@ class _Swapping:
         terms, text = self.terms, self.new.loaded.text
         change = deployment(self.new, None, terms.say, terms.progress, force=terms.force, verb=SWAP)
         aim = change.observe(patience=LOST_POLL)
+        self._refuse_without_way_back(aim)
         about = Swap(self.model, read.digest(), _before(aim, self.model), accepted, caller.name(), self.given)
         change.planner = lambda aim: plan_swap(aim, text, about)
         change.target = {"model": self.model, "builds": dict(about.before), "to": digest(text)}
@@ -147,12 +149,27 @@ class _Swapping:
         change.problems = lambda aim: deploys(aim) or too_large(self.new, aim, self.model)
         return carried_out(change, *self._planned(change), carried, dry_run=terms.dry_run)
 
+    def _refuse_without_way_back(self, aim: Aim) -> None:
+        """Raise RefusedError where what the same words of floor.yaml mean has become another build."""
+        if not _means(self.before, self.new.loaded.text):
+            return
+        for copy in (copy for copy in aim.copies if copy.model == self.model):
+            if told := builds.changing(aim, copy):
+                raise RefusedError(
+                    f"{copy.backend}: what floor.yaml says is another build now ({'; '.join(told)}), and nothing says "
+                    "what runs: there would be no way back. Write images with their digests; `floor deploy --ungated` "
+                    "takes it"
+                )
+
     def _planned(self, change: Change) -> tuple[Aim, Plan]:
         aim, plan = change.look()
-        if plan.outage:
-            away = ", ".join(plan.outage)
-            note = f"nobody answers for {away} from the stop of what runs until the new build has passed its test"
-            plan = dataclasses.replace(plan, notes=(note, *plan.notes))
+        copies = [copy for copy in aim.copies if copy.model in plan.outage]
+        notes = [
+            f"nobody answers for {copy.model} for about {duration(away(aim, copy))}: from the stop of what runs until "
+            "the new build has passed its test"
+            for copy in copies[:1]
+        ]
+        plan = dataclasses.replace(plan, notes=(*notes, *plan.notes))
         return aim, plan
 
     def _begin(self) -> None:
@@ -204,14 +221,14 @@ def _does_not_start(error: FloorError, model: str) -> bool:
 
 
 def _before(aim: Aim, model: str) -> dict[str, str]:
-    """By backend the digest of the build before this swap: of what runs and is to be replaced, else as the swap that
-    was left had it."""
+    """By backend the digest of the build before this swap: as the swap that was left had it, which may have brought
+    another one since, else that of what runs and is to be replaced."""
     left = unfinished(aim.seen)
     kept: dict[str, str] = {}
     if left is not None and left.verb == SWAP and isinstance(left.target, dict) and left.target.get("model") == model:
         kept = {str(name): str(one) for name, one in (left.target.get("builds") or {}).items()}
     copies = [copy for copy in aim.copies if copy.model == model and builds.changing(aim, copy)]
-    return {**kept, **{copy.backend: now.digest for copy in copies if (now := builds.running(aim, copy)) is not None}}
+    return {**{copy.backend: now.digest for copy in copies if (now := builds.running(aim, copy)) is not None}, **kept}
 
 
 def _alone(aim: Aim, model: str) -> frozenset[str]:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from floor.box.away import SWAP
 from floor.errors import FloorError
 from floor.plan import builds, gate, holders, lanes, tool_test
 from floor.plan.aim import Aim, Wanted
 from floor.plan.copies import comes_up, part_files, plan_copies
 from floor.plan.deploy import plan_deploy
+from floor.plan.outage import duration, expected
 from floor.plan.serving import Serving
-from floor.plan.steps import Plan, Stage, Step, stage
+from floor.plan.steps import Plan, Stage, Step, beside, stage
 from floor.plan.tool_test import GATE, QUICK, Swap
 
 FAILED = "FAILED"
+TEST_GUESS = 480.0  # seconds of 180 trials against a model of some size
 
 
 class GatedError(FloorError):
@@ -123,8 +126,25 @@ def _changed(aim: Aim, serving: Serving, copy: Wanted, test: list[Step]) -> list
     else:
         lane = [*out, *down, *_hold(aim, copy), *files, *lanes.bring_up(aim, copy, why), *test]
     outage = (copy.model,) if last and out else ()
+    lane = [*_announce(aim, copy), *lane] if outage else lane
     serving.leaves(copy.model, {copy.backend})
     return stage(f"change {copy.backend} and test it", lane, outage=outage)
+
+
+def _announce(aim: Aim, copy: Wanted) -> list[Step]:
+    """Tell every pool how long the model will be away: clients are told with each 503."""
+    seconds = away(aim, copy)
+    params = {"mode": SWAP, "models": {copy.model: round(seconds)}}
+    text = f"tell clients that {copy.model} is away for about {duration(seconds)}"
+    return beside([Step(proxy.box, "pool.announce", params, text) for proxy in aim.proxies])
+
+
+def away(aim: Aim, copy: Wanted) -> float:
+    """Given the only copy of a model, return for how many seconds nobody answers: its stop, its start and its test, as
+    they took last on its box, else as they are guessed."""
+    found = expected(aim, [copy], [copy])
+    tested = aim.seen[copy.box].tests.get(copy.unit) or {}
+    return (found.seconds if found else 0.0) + float(tested.get("seconds") or TEST_GUESS)
 
 
 def _hold(aim: Aim, copy: Wanted) -> list[Step]:

@@ -1,4 +1,4 @@
-"""What clients are told while a switch keeps a model away: read again when the announcement changes."""
+"""What clients are told while a switch or a swap keeps a model away: read again when the announcement changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from floor.box import away, paths
-from floor.box.away import Away
+from floor.box.away import SWAP, Away
 from floor.box.operation import Operation
 from floor.errors import FloorError
 
@@ -61,9 +61,7 @@ def bodies(models: Mapping[str, Away]) -> dict[str, str]:
 
 
 def _body(back: str, one: Away) -> str:
-    message = (
-        f"This model is being switched to mode {one.mode} and should answer again at about {back}. "
-        "Retry after the seconds in Retry-After."
-    )
+    what = "is getting another build" if one.mode == SWAP else f"is being switched to mode {one.mode}"
+    message = f"This model {what} and should answer again at about {back}. Retry after the seconds in Retry-After."
     error = {"message": message, "type": "service_unavailable_error", "param": None, "code": 503}
     return json.dumps({"error": {**error, "expected_at": round(one.until)}})

@@ -30,8 +30,8 @@ def _look(call: Call, model: str, backend: str, *, member: bool) -> tuple[bool, 
 
 
 def announce(call: Call) -> dict[str, Any]:
-    """{epoch, mode, models: {model: seconds}} → {}: a switch keeps these models away for about so long, and clients of
-    this box are told. It counts while the operation's lease is live."""
+    """{epoch, mode, models: {model: seconds}} → {}: a switch to `mode`, or a swap, keeps these models away for about so
+    long, and clients of this box are told. It counts while the operation's lease is live."""
     params = call.params
     epoch, mode, models = params.whole("epoch", 1), params.text("mode"), params.mapping("models")
     with call.work():

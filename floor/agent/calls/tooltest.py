@@ -67,6 +67,7 @@ def _begin(job: dict[str, Any], epoch: int, call: Call) -> dict[str, Any]:
     if state and state["state"] in ("failed", "died") and before.get("epoch") == epoch:
         return _failed(job, state, call)
     paths.under(call.root, paths.TESTS).mkdir(parents=True, exist_ok=True)
+    tested.tidy(call.wall(), call.root)
     what = f"tool test of {job['backend']}, {job['tier']}"
     task.start(job["task"], {**job, "epoch": epoch, "what": what}, None, call.root, call.run, call.sleep)
     return {}

@@ -226,9 +226,14 @@ def test_one_copy_alone_is_away_until_it_has_passed_and_that_is_said(situation: 
     situation.deploy()
     outcome = situation.swap("flagship", PARSER, dry_run=True)
     assert outcome.lines()[-1] == (
-        "note: nobody answers for flagship from the stop of what runs until the new build has passed its test"
+        "note: nobody answers for flagship for about 49 min: from the stop of what runs until the new build has passed "
+        "its test"
     )
     assert situation.swap("flagship", PARSER).complete
+    told = situation.box("spark-a").announced
+    assert (told["mode"], told["models"]) == ("swap", {"flagship": 2915})
+    log = situation.world.log
+    assert log.index("spark-a pool.announce") < log.index("spark-a drain.add")
     assert situation.members() == [{"flagship@spark-a"}]
 
 
@@ -327,6 +332,25 @@ def test_at_work_is_at_work(deployed: Situation) -> None:
         one.swap_back()
 
 
+def test_a_tag_that_means_another_image_now_has_no_way_back(deployed: Situation) -> None:
+    deployed.box("spark-a").images["registry.example/vllm:v1"] = "sha256:2"
+    with pytest.raises(RefusedError) as error:
+        deployed.swap("flagship")
+    assert str(error.value) == (
+        "flagship@spark-a: what floor.yaml says is another build now (image sha256:1 → sha256:2), and nothing says "
+        "what runs: there would be no way back. Write images with their digests; `floor deploy --ungated` takes it"
+    )
+
+
+def test_other_words_in_the_middle_are_compared_with_what_ran_at_first(deployed: Situation) -> None:
+    left(deployed, "spark-a unit.start")
+    (kept,) = deployed.box("spark-a").baselines["flagship"]
+    assert deployed.swap("flagship", Wish(args=["seed=7"])).complete
+    assert {box.tests[UNIT]["against"] for box in deployed.world.boxes.values()} == {kept}
+    assert deployed.members() == [BOTH, BOTH]
+    assert deployed.deploy_all().lines() == ["nothing to do"]
+
+
 def test_what_else_differs_is_to_be_deployed_first(deployed: Situation) -> None:
     deployed.edit("proxy: {boxes", "health: {stall: 20}\nproxy: {boxes")
     assert refused(deployed) == (
@@ -344,16 +368,40 @@ def test_embeddings_call_no_tools(deployed: Situation) -> None:
     assert refused(deployed) == "flagship: embeds and calls no tools; `floor deploy --ungated` changes its build"
 
 
-def test_weights_larger_than_the_share_are_found_before_anything_stops(deployed: Situation) -> None:
+CARDS = [
+    (
+        [{"name": "GB10", "total": None}],
+        {},
+        "60.0 GiB",
+        "51.2 GiB (0.4 of 128.0 GiB)",
+    ),  # the box's memory is the card's
+    ([{"name": "RTX", "total": 24 << 30}] * 4, {}, "60.0 GiB", "9.6 GiB (0.4 of 24.0 GiB)"),
+    ([{"name": "RTX", "total": 24 << 30}] * 4, {"tensor-parallel-size": 4}, "15.0 GiB", "9.6 GiB (0.4 of 24.0 GiB)"),
+]
+
+
+@pytest.mark.parametrize(("cards", "args", "size", "share"), CARDS)
+def test_weights_larger_than_the_share_are_found_before_anything_stops(
+    deployed: Situation, cards: list[dict[str, Any]], args: dict[str, Any], size: str, share: str
+) -> None:
     deployed.box("spark-b").sizes["/models/other"] = 60 << 30
+    deployed.box("spark-b").facts["gpus"] = cards
     with pytest.raises(FloorError) as error:
-        deployed.swap("flagship", Wish(source="/models/other"))
+        deployed.swap(
+            "flagship", Wish(source="/models/other", args=[f"{name}={value}" for name, value in args.items()])
+        )
     assert str(error.value) == (
-        "nothing was changed:\n  spark-b: the weights in /models/other are 60.0 GiB, the share of flagship@spark-b is "
-        "51.2 GiB (0.4 of 128.0 GiB); give it a larger utilization, or a smaller build"
+        f"nothing was changed:\n  spark-b: the weights in /models/other take {size} of each card, the share of "
+        f"flagship@spark-b is {share}; give it a larger utilization, or a smaller build"
     )
     assert "/models/other" not in deployed.text
     assert calls(deployed, "unit.stop", "operation.take") == []
+
+
+def test_where_no_card_is_known_nothing_is_said_of_room(deployed: Situation) -> None:
+    for box in deployed.world.boxes.values():
+        box.sizes["/models/other"] = 600 << 30
+    assert deployed.swap("flagship", Wish(source="/models/other")).complete
 
 
 def test_weights_that_are_not_there(deployed: Situation) -> None:

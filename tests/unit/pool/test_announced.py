@@ -33,6 +33,15 @@ def test_nothing_was_announced(tmp_path: Path) -> None:
     assert Announced(tmp_path, pytest.fail).now() == {}
 
 
+def test_of_a_swap_other_words_are_told(tmp_path: Path) -> None:
+    operation(tmp_path, 12)
+    away.announce({"flagship": Away(12, AT, "swap")}, tmp_path)
+    body = json.loads(Announced(tmp_path, pytest.fail).now()["flagship"])["error"]
+    assert body["message"].startswith(
+        "This model is getting another build and should answer again at about 22:13:20 UTC"
+    )
+
+
 def test_it_holds_as_long_as_the_operation(tmp_path: Path) -> None:
     announced = Announced(tmp_path, pytest.fail)
     switch = operation(tmp_path, 12)
