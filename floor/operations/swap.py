@@ -60,27 +60,30 @@ def swap(site: Site, model: str, wish: Wish, terms: Terms) -> Outcome:
     said; UsageError for a model that is not there, RefusedError where something else is not as the boxes have it or an
     operation was left, and as `Change.run` does.
     """
-    fresh = edited(site.loaded, model, wish)
+    fresh, given = edited(site.loaded, model, wish), _given(terms.baseline)
     aim = site.observe(patience=LOST_POLL)
     left = unfinished(aim.seen)
     resumes = left is not None and left.verb == SWAP
     old = (config_file.before(site.loaded.path) if resumes else None) or site.loaded.text
     if left is not None and left.verb == SWAP_BACK and not works(left):
-        if swap_back(site, terms.say, terms.progress, dry_run=terms.dry_run, force=terms.force).complete:
+        outcome = swap_back(site, terms.say, terms.progress, dry_run=terms.dry_run, force=terms.force)
+        if terms.dry_run:
+            return outcome
+        if outcome.complete:
             raise RefusedError("a swap was on its way back; that is done now: run the command again to swap")
         raise FloorError("a swap is on its way back, which is not complete: run the command again")
     _refuse(aim, fresh.config, model)
     carried = tuple(install_releases(site, terms.say, dry_run=terms.dry_run))
     if terms.dry_run and carried:
         return Outcome(Plan(), carried=carried)
-    if difference := edit.diff(old, fresh.text, str(fresh.path)):
+    deployed = kept(aim.seen, left) if left is not None and resumes else newest(aim.seen)
+    before = old if deployed is None or _means(old, deployed) else deployed
+    if difference := edit.diff(before, fresh.text, str(fresh.path)):
         terms.say(difference.rstrip("\n"))
     for line in own(fresh.config, model, wish):
         terms.say(f"note: {line}")
     new = dataclasses.replace(site, loaded=fresh)
-    deployed = kept(aim.seen, left) if left is not None and resumes else newest(aim.seen)
-    before = old if deployed is None or _means(old, deployed) else deployed
-    return _Swapping(site, new, model, old, before, terms, _given(terms.baseline)).run(carried)
+    return _Swapping(site, new, model, old, before, terms, given).run(carried)
 
 
 def _given(path: Path | None) -> str:
@@ -131,7 +134,7 @@ class _Swapping:
                 if self.begun and _does_not_start(error, self.model):
                     raise self._back(error) from error
                 raise
-            if outcome.changed:
+            if not self.terms.dry_run:
                 config_file.keep(self.new.loaded.path)
             return outcome
 

@@ -136,6 +136,7 @@ def test_a_file_that_was_edited_by_hand_is_taken_as_it_is_and_stays_with_the_per
     deployed.world.verdicts = dict.fromkeys(new, "BLOCK")
     with pytest.raises(FloorError, match="flagship@spark-a: BLOCK"):
         deployed.swap("flagship")
+    assert "+    args: {tool-call-parser: hermes}" in deployed.said[0].splitlines()
     assert launch(deployed, "spark-a") == old
     assert "hermes" in deployed.text
     assert deployed.said[-1] == "floor.yaml still asks for the build that went: take that out again"
@@ -349,6 +350,21 @@ def test_other_words_in_the_middle_are_compared_with_what_ran_at_first(deployed:
     assert {box.tests[UNIT]["against"] for box in deployed.world.boxes.values()} == {kept}
     assert deployed.members() == [BOTH, BOTH]
     assert deployed.deploy_all().lines() == ["nothing to do"]
+
+
+def test_a_way_back_that_was_left_is_ended_first(deployed: Situation) -> None:
+    text = deployed.text
+    one = left(deployed, "spark-a unit.start")
+    one.fate = Caller(0, 25, after=True, then=lambda _box: one.caller.kill())
+    with pytest.raises(KilledError):
+        one.swap_back()
+    one.world.sleep(100)
+    assert one.swap("flagship", PARSER, dry_run=True).pending
+    with pytest.raises(RefusedError, match="a swap was on its way back; that is done now: run the command again to"):
+        one.swap("flagship", PARSER)
+    assert (one.text, one.was) == (text, None)
+    assert one.members() == [BOTH, BOTH]
+    assert one.swap("flagship", PARSER).complete
 
 
 def test_what_else_differs_is_to_be_deployed_first(deployed: Situation) -> None:
