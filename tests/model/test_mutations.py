@@ -11,7 +11,7 @@ import pytest
 
 from floor.box import lease
 from floor.operations import deploy as operation
-from floor.plan import deploy, lanes, services, serving, switch
+from floor.plan import deploy, gate, lanes, services, serving, swap, switch
 from floor.plan.pools import Between
 from floor.plan.steps import Plan
 from tests.model import commands, faults
@@ -78,6 +78,14 @@ def _the_mode_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(switch, "plan_mode", lambda *_given: [])
 
 
+def _nothing_holds_what_is_untested(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(swap, "_hold", lambda *_given: [])
+
+
+def _nobody_waits_for_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate, "passed", lambda *_given: True)
+
+
 def _anybody_may_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease, "held", lambda record, *_given: dict(record))
 
@@ -98,6 +106,8 @@ PLANNERS: dict[str, tuple[Put, Story]] = {
     "the last copy is taken": (_nobody_minds_the_last_copy, ONE),
     "both modes at once": (_both_modes_at_once, STORIES["to split"]),
     "the mode stays": (_the_mode_stays, STORIES["to split"]),
+    "nothing holds what is untested": (_nothing_holds_what_is_untested, STORIES["swap"]),
+    "nobody waits for the test": (_nobody_waits_for_the_test, STORIES["swap that is blocked"]),
     "done before it is": (_recorded_alone, STORIES["rolling change"]),
 }
 LEASES: dict[str, Put] = {"anybody may call": _anybody_may_call, "a lease never lapses": _a_lease_never_lapses}
