@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from floor.config import edit
 from floor.config.load import Loaded, parse
-from floor.config.model import Config
-from floor.errors import BoxError, ConfigError, FloorError, RefusedError, UsageError
-from floor.operations import caller, config_file, own_file
+from floor.errors import BoxError, FloorError, RefusedError
+from floor.operations import caller, config_file, own_file, swap_start
 from floor.operations.change import Change
 from floor.operations.deploy import carried_out, deployment, install_releases
 from floor.operations.execute import LOST_POLL, StepError
@@ -21,15 +19,14 @@ from floor.operations.site import Site
 from floor.operations.swap_back import going_back, swap_back, works
 from floor.operations.swap_edit import Wish, edited, own
 from floor.operations.swap_room import too_large
-from floor.plan import builds, gate
-from floor.plan.abandoned import SWAP, SWAP_BACK, digest, kept, newest, unfinished, ways
+from floor.plan import gate
+from floor.plan.abandoned import SWAP, SWAP_BACK, digest, kept, newest, unfinished
 from floor.plan.aim import Aim
 from floor.plan.difference import model_of
 from floor.plan.outage import duration
 from floor.plan.steps import Plan
 from floor.plan.swap import GatedError, away, plan_swap
 from floor.plan.tool_test import Swap
-from floor.tooltest.report import result
 from floor.tooltest.suite import read
 
 Say = Callable[[str], None]
@@ -60,7 +57,7 @@ def swap(site: Site, model: str, wish: Wish, terms: Terms) -> Outcome:
     said; UsageError for a model that is not there, RefusedError where something else is not as the boxes have it or an
     operation was left, and as `Change.run` does.
     """
-    fresh, given = edited(site.loaded, model, wish), _given(terms.baseline)
+    fresh, given = edited(site.loaded, model, wish), swap_start.given(terms.baseline)
     aim = site.observe(patience=LOST_POLL)
     left = unfinished(aim.seen)
     resumes = left is not None and left.verb == SWAP
@@ -72,36 +69,21 @@ def swap(site: Site, model: str, wish: Wish, terms: Terms) -> Outcome:
         if outcome.complete:
             raise RefusedError("a swap was on its way back; that is done now: run the command again to swap")
         raise FloorError("a swap is on its way back, which is not complete: run the command again")
-    _refuse(aim, fresh.config, model)
+    swap_start.refuse(aim, fresh.config, model)
     carried = tuple(install_releases(site, terms.say, dry_run=terms.dry_run))
     if terms.dry_run and carried:
         return Outcome(Plan(), carried=carried)
     deployed = kept(aim.seen, left) if left is not None and resumes else newest(aim.seen)
-    before = old if deployed is None or _means(old, deployed) else deployed
+    before = old if deployed is None or swap_start.means(old, deployed) else deployed
     if difference := edit.diff(before, fresh.text, str(fresh.path)):
         terms.say(difference.rstrip("\n"))
     for line in own(fresh.config, model, wish):
         terms.say(f"note: {line}")
     new = dataclasses.replace(site, loaded=fresh)
+    if not resumes and swap_start.means(before, fresh.text):
+        swap_start.refuse_without_way_back(aim, model)
+        return Outcome(Plan(), bool(carried), not aim.absent, carried)
     return _Swapping(site, new, model, old, before, terms, given).run(carried)
-
-
-def _given(path: Path | None) -> str:
-    """A baseline that was made before. Raise UsageError for what is none, or is of other scenarios."""
-    if path is None:
-        return ""
-    found = result.read(path)
-    if found.setting.get("suite") != read.digest():
-        raise UsageError(f"{path}: is of other scenarios than this release has; make it anew")
-    return json.dumps(found.document(), ensure_ascii=False)
-
-
-def _means(text: str, other: str) -> bool:
-    """Whether two texts of floor.yaml ask for the same: comments and order may differ."""
-    try:
-        return parse(text) == parse(other)
-    except ConfigError:
-        return False
 
 
 @dataclass
@@ -142,27 +124,15 @@ class _Swapping:
         terms, text = self.terms, self.new.loaded.text
         change = deployment(self.new, None, terms.say, terms.progress, force=terms.force, verb=SWAP)
         aim = change.observe(patience=LOST_POLL)
-        self._refuse_without_way_back(aim)
-        about = Swap(self.model, read.digest(), _before(aim, self.model), accepted, caller.name(), self.given)
-        change.planner = lambda aim: plan_swap(aim, text, about)
+        about = Swap(self.model, read.digest(), swap_start.before(aim, self.model), accepted, caller.name(), self.given)
+        if not swap_start.means(self.before, text):  # a swap that was left before it had written what it was to change
+            change.planner = lambda aim: plan_swap(aim, text, about)
         change.target = {"model": self.model, "builds": dict(about.before), "to": digest(text)}
-        change.accepted = _alone(aim, self.model)
+        change.accepted = swap_start.alone(aim, self.model)
         change.begin = self._begin
         deploys = change.problems
         change.problems = lambda aim: deploys(aim) or too_large(self.new, aim, self.model)
         return carried_out(change, *self._planned(change), carried, dry_run=terms.dry_run)
-
-    def _refuse_without_way_back(self, aim: Aim) -> None:
-        """Raise RefusedError where what the same words of floor.yaml mean has become another build."""
-        if not _means(self.before, self.new.loaded.text):
-            return
-        for copy in (copy for copy in aim.copies if copy.model == self.model):
-            if told := builds.changing(aim, copy):
-                raise RefusedError(
-                    f"{copy.backend}: what floor.yaml says is another build now ({'; '.join(told)}), and nothing says "
-                    "what runs: there would be no way back. Write images with their digests; `floor deploy --ungated` "
-                    "takes it"
-                )
 
     def _planned(self, change: Change) -> tuple[Aim, Plan]:
         aim, plan = change.look()
@@ -221,50 +191,3 @@ def _does_not_start(error: FloorError, model: str) -> bool:
         return False
     unit = str(error.step.params.get("unit", ""))
     return error.step.call == "memory.wait" or (error.step.call == "unit.wait" and model_of(unit) == model)
-
-
-def _before(aim: Aim, model: str) -> dict[str, str]:
-    """By backend the digest of the build before this swap: as the swap that was left had it, which may have brought
-    another one since, else that of what runs and is to be replaced."""
-    left = unfinished(aim.seen)
-    kept: dict[str, str] = {}
-    if left is not None and left.verb == SWAP and isinstance(left.target, dict) and left.target.get("model") == model:
-        kept = {str(name): str(one) for name, one in (left.target.get("builds") or {}).items()}
-    copies = [copy for copy in aim.copies if copy.model == model and builds.changing(aim, copy)]
-    return {**{copy.backend: now.digest for copy in copies if (now := builds.running(aim, copy)) is not None}, **kept}
-
-
-def _alone(aim: Aim, model: str) -> frozenset[str]:
-    """The model, where nobody else can serve it meanwhile: whoever swaps it then has asked for that."""
-    return frozenset([model] if len(aim.config.backends(model, aim.mode)) < 2 else [])
-
-
-def _refuse(aim: Aim, config: Config, model: str) -> None:
-    if config.models[model].task == "embed":
-        raise RefusedError(f"{model}: embeds and calls no tools; `floor deploy --ungated` changes its build")
-    if not any(copy.managed for copy in config.backends(model, aim.mode)):
-        raise UsageError(f"{model}: floor starts no copy of it, so there is nothing to swap")
-    left = unfinished(aim.seen)
-    if left is not None and not works(left) and left.verb != "restart":
-        same = left.verb == SWAP and isinstance(left.target, dict) and left.target.get("model") == model
-        if not same and left.verb != "reboot":
-            told = ways(left) or f"`floor {left.verb}` goes on with it"
-            raise RefusedError(f"floor {left.verb} of {left.who}, operation {left.epoch}, did not end: {told}")
-    for box, seen in aim.seen.items():
-        what = _else(seen.config, config, model)
-        if what:
-            raise RefusedError(f"{box}: {what}; run `floor deploy` first: a swap changes the model {model} alone")
-
-
-def _else(kept: str | None, config: Config, model: str) -> str:
-    """What differs between the file that a box keeps and this one beside the model; empty where nothing does."""
-    if kept is None:
-        return "nothing was deployed there yet"
-    try:
-        there = parse(kept)
-    except ConfigError:
-        return "a floor.yaml was deployed there that this release does not read"
-    if model not in there.models:
-        return f"{model} was not deployed there yet"
-    same = there.model_copy(update={"models": {**there.models, model: config.models[model]}})
-    return "" if same == config else "another floor.yaml was deployed there"

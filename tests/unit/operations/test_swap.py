@@ -343,6 +343,31 @@ def test_a_tag_that_means_another_image_now_has_no_way_back(deployed: Situation)
     )
 
 
+def test_where_nothing_changes_a_copy_that_is_down_is_left_to_a_deployment(deployed: Situation) -> None:
+    deployed.box("spark-b").stop(UNIT)
+    deployed.world.sleep(10)
+    assert deployed.swap("flagship").lines() == ["nothing to do"]
+    assert calls(deployed, "operation.take") == []
+
+
+def test_a_copy_that_was_down_is_tested_too(deployed: Situation) -> None:
+    deployed.box("spark-b").stop(UNIT)
+    deployed.world.sleep(10)
+    new = coming(deployed)
+    deployed.world.banned = frozenset(new.items())
+    assert deployed.swap("flagship", PARSER).complete
+    assert deployed.members() == [BOTH, BOTH]
+    assert deployed.world.wrong == []
+
+
+def test_killed_before_the_file_was_written_it_ends_without_a_change(deployed: Situation) -> None:
+    one = left(deployed, "spark-b operation.take")
+    one.text, one.was = one.was or one.text, None
+    assert one.swap("flagship").changed
+    assert one.deploy_all().lines() == ["nothing to do"]
+    assert [one.starts(box) for box in ("spark-a", "spark-b")] == [1, 1]
+
+
 def test_other_words_in_the_middle_are_compared_with_what_ran_at_first(deployed: Situation) -> None:
     left(deployed, "spark-a unit.start")
     (kept,) = deployed.box("spark-a").baselines["flagship"]
