@@ -108,9 +108,10 @@ def test_another_image_of_the_same_name_is_seen_and_replaces_one_copy(floor: Flo
     before = invocations(floor.lab)
     box = floor.lab.boxes["boxb"]
     box.run(["docker", "tag", "floor-lab/base:2", "floor-lab/base:1"])
-    shown = floor("deploy", "--dry-run", code=3).stdout
+    assert "flagship@boxb: its build becomes another (image sha256:" in floor("deploy", code=5).stderr
+    shown = floor("deploy", "--ungated", "--dry-run", code=3).stdout
     assert "another image now" in shown
-    floor("deploy")
+    floor("deploy", "--ungated")
     after = invocations(floor.lab)
     assert after["boxa"] == before["boxa"]
     assert {unit for unit, run in after["boxb"].items() if before["boxb"].get(unit) != run} == {UNIT}

@@ -48,8 +48,8 @@ def test_only_the_inference_api_passes(floor: Floor) -> None:
 def test_another_image_of_the_same_name_replaces_its_copy_only(floor: Floor) -> None:
     before = invocations(floor.lab)
     floor.lab.boxes["boxb"].run(["docker", "tag", "floor-lab/base:2", "floor-lab/base:1"])
-    assert "another image now" in floor("deploy", "--dry-run", code=3).stdout
-    floor("deploy", timeout=900)
+    assert "another image now" in floor("deploy", "--ungated", "--dry-run", code=3).stdout
+    floor("deploy", "--ungated", timeout=900)
     after = invocations(floor.lab)
     assert after["boxa"] == before["boxa"]
     assert after["boxb"][UNIT] != before["boxb"][UNIT]
