@@ -170,9 +170,8 @@ def test_setup_and_deploy_bring_it_back(floor: Floor) -> None:
     assert said.returncode != 0
     assert "floor setup boxb" in said.stdout + said.stderr
     floor("setup", "boxb", "--yes")
-    assert (
-        "--roll-back" in floor("deploy", "--ungated", code=5).stderr
-    )  # in a container it is another build than boxa's
+    # In a container it is another build than boxa's.
+    assert "--roll-back" in floor("deploy", "--ungated", code=5).stderr
     floor("deploy", "--roll-back", "--ungated")
     whole(floor.lab)
     assert invocations(floor.lab)["boxa"][UNIT] == before
