@@ -1,0 +1,1 @@
+"""What fits where: cache arithmetic, speed, stretches, and which layout. Pure."""
