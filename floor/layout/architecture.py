@@ -21,7 +21,7 @@ _MIXTURES = """
 """
 _HYBRIDS = "qwen3_next qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text nemotron_h bamba granitemoehybrid"
 DECODERS = frozenset(f"{_DENSE} {_MIXTURES} {_HYBRIDS}".split())
-ENCODERS = frozenset({"bert", "roberta", "xlm-roberta", "mpnet", "modernbert", "distilbert"})
+ENCODERS = frozenset({"bert", "roberta", "xlm-roberta", "mpnet", "modernbert"})
 _PLAIN_MLP = ("nemotron_h", "starcoder2", "gpt_bigcode", *sorted(ENCODERS))  # two matrices; the others have a gate
 _DRAFTS = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
 

@@ -75,9 +75,9 @@ class Layer:
 
 @dataclass(frozen=True)
 class Shape:
-    """A model's layers. `drafts` predict further tokens (MTP) and are loaded only by an engine that is told to use them.
+    """A model's layers. `drafts` predict further tokens (MTP), and are loaded only by an engine that is told to.
 
-    `embedding` are the parameters of the table of words; `tied` tells that the output uses it, too. `context` is
+    `embedding`: parameters of the table of words; `tied`: the output uses it, too. `context` is
     the longest request that the model allows, None where it does not say. `heads` of attention bound how it can be
     split by tensor. `causal` is false for encoders, which keep nothing between tokens.
     """

@@ -1,0 +1,118 @@
+"""Boxes and models as a layout sees them: what is there, what is asked for. Bytes, tokens, seconds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from floor.layout.cache import BLOCK, IN_FLIGHT, Setting
+from floor.layout.cards import GIB, Card
+from floor.layout.shape import Shape
+from floor.layout.speed import Load
+from floor.layout.weights import Weights
+
+MEASURED, COMPUTED, ASSUMED, UNVERIFIED = "measured", "computed", "assumed", "unverified"
+KEEP_FREE = 8 * GIB
+_MOST_UNIFIED = 0.85  # what people settle on where CPU and GPU share their memory; 0.90 freezes boxes
+_MOST = 0.90
+_BLIND = 3 * GIB  # vLLM sees 2.6 to 2.7 GiB less than is free on a box whose memory is shared
+_KV_BYTES = {"auto": 2.0, "bf16": 2.0, "bfloat16": 2.0, "f16": 2.0, "float16": 2.0, "f32": 4.0}
+_GGML = {"q8_0": 34 / 32, "q5_1": 24 / 32, "q5_0": 22 / 32, "q4_1": 20 / 32, "q4_0": 18 / 32, "iq4_nl": 18 / 32}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A box: its cards, bytes that `others` take there, `keep_free` beyond them. `utilization`: a share that is fixed.
+
+    `linked`: it has a fabric to other boxes that have one. `origin`: where memory and cards are known from.
+    """
+
+    name: str
+    cards: tuple[Card, ...]
+    others: float = 0.0
+    keep_free: float = KEEP_FREE
+    utilization: float | None = None
+    linked: bool = True
+    origin: str = ASSUMED
+
+    @property
+    def unified(self) -> bool:
+        """Whether its cards share the memory of the machine."""
+        return any(card.unified for card in self.cards)
+
+    def share(self, card: Card) -> float:
+        """Given one of its cards, return the largest share of its memory that an engine may be given.
+
+        floor to two places of min(most, (total - others - keep_free) / total): what else runs there stays as it is.
+        """
+        if self.utilization is not None:
+            return self.utilization
+        if not card.unified:
+            return _MOST
+        left = (card.memory - self.others - card.taken - self.keep_free) / card.memory
+        return max(0.0, min(_MOST_UNIFIED, math.floor(left * 100 + 1e-9) / 100))
+
+    def usable(self, card: Card) -> float:
+        """Given one of its cards, return the bytes that an engine on it gets in all."""
+        free = card.memory - self.others - card.taken - (_BLIND if card.unified else 0)
+        given = self.share(card) * card.memory - (0 if card.unified else card.taken)
+        return max(0.0, min(given, free))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one backend told of itself: it goes before every constant.
+
+    `overhead`: bytes on each card by part (activations, runtime, graphs); `curve`: {requests at once: tokens a
+    second of all}; `start`: seconds until it was warm; `reading`: tokens of prompt a second.
+    """
+
+    overhead: Mapping[str, float] = field(default_factory=dict)
+    curve: Mapping[int, float] = field(default_factory=dict)
+    start: float | None = None
+    reading: float | None = None
+
+
+@dataclass(frozen=True)
+class Want:
+    """A model and what is asked of it.
+
+    `context`: longest request; `at_once`: requests of that length that each backend must hold at once; `cap`: requests
+    at once in a backend; `critical`: it must survive the loss of any one box. `depth`: tokens of a usual request.
+    """
+
+    name: str
+    shape: Shape
+    weights: Weights
+    context: int
+    at_once: int = 1
+    cap: int = 12
+    kv_cache: str = "auto"
+    engine: str = "vllm"
+    drafts: int = 0
+    critical: bool = False
+    depth: int = 8192
+    prompt: int = 8192
+    in_flight: int = IN_FLIGHT
+    taken: float = 0.6
+    measured: Mapping[str, Measured] = field(default_factory=dict)
+
+    def load(self, tp: int = 1) -> Load:
+        """Given how many cards share a layer, return the model as the speed model takes it."""
+        setting = Setting(
+            kv_bytes=kv_bytes(self.kv_cache), block=BLOCK, tp=tp, spec=self.drafts, in_flight=self.in_flight
+        )
+        return Load(self.shape, self.weights, setting, self.drafts, self.taken)
+
+    @property
+    def mixture(self) -> bool:
+        """Whether it is a mixture of experts."""
+        return any(layer.experts for layer in self.shape.layers)
+
+
+def kv_bytes(kind: str) -> float:
+    """Given a type of cache as floor.yaml has it, return the bytes of one value in it."""
+    if kind.startswith("fp8"):
+        return 1.0
+    return {**_KV_BYTES, **_GGML}.get(kind, 2.0)

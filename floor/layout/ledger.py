@@ -1,0 +1,91 @@
+"""Sums over the layers of a model, so that what a stretch takes is one subtraction: cuts are tried by the thousand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import accumulate
+
+from floor.layout.cache import ALIGN_HOLDS, table
+from floor.layout.cards import Card
+from floor.layout.fleet import Want
+from floor.layout.speed import Constants, Stage, step
+
+
+class Ledger:
+    """A model whose layers are shared by `tp` cards each: weights, cache and time of any stretch of it."""
+
+    def __init__(self, want: Want, tp: int) -> None:
+        self.want = want
+        self.tp = tp
+        self.load = want.load(tp)
+        self.layers = len(want.shape.layers)
+        drafting = want.shape.drafts if want.drafts else ()
+        self.table = table([*want.shape.layers, *drafting], self.load.setting)
+        parts = [dense + experts for dense, experts in zip(want.weights.dense, want.weights.experts, strict=True)]
+        self._weights = list(accumulate(parts, initial=0.0))
+        self._held = [
+            (
+                group.page,
+                list(accumulate((place in set(group.places) for place in range(self.table.layers)), initial=0)),
+            )
+            for group in self.table.groups
+        ]
+        self._times: dict[tuple[tuple[Card, ...], bool, float, float], list[float]] = {}
+
+    def weights(self, start: int, end: int) -> float:
+        """Given a stretch, return the bytes of its weights on each of its cards."""
+        found = self._weights[end] - self._weights[start]
+        if start == 0:
+            found += self.want.weights.table + self.want.weights.beside
+        if end == self.layers:
+            found += self.want.weights.head or (self.want.weights.table if start else 0.0)
+            found += self.want.weights.drafts if self.want.drafts else 0.0
+        return found / self.tp
+
+    def per_block(self, start: int, end: int) -> float:
+        """Given a stretch, return the bytes that one block of the cache takes on each of its cards."""
+        stop = self.table.layers if end == self.layers else end  # drafts lie with the last layers
+        return max((page * (sums[stop] - sums[start]) for page, sums in self._held), default=0.0)
+
+    def seconds(
+        self, cards: tuple[Card, ...], across: bool, requests: float, depth: float, constants: Constants
+    ) -> list[float]:
+        """Given the cards of a stage and its load, return the seconds of a step of the first n layers, for every n."""
+        key = (cards, across, requests, depth)
+        if key not in self._times:
+            each = [
+                step(self.load, Stage(cards, layer, layer + 1, across), requests, depth, constants)
+                for layer in range(self.layers)
+            ]
+            self._times[key] = list(accumulate(each, initial=0.0))
+        return self._times[key]
+
+    def needed(self, requests: float, length: int) -> int:
+        """Given how many requests of how many tokens are to fit at once, return the blocks that they take."""
+        return math.ceil(requests * self.table.per_request(length) / self.holds)
+
+    def running(self, length: int) -> int:
+        """Given the tokens of a request, return the blocks that it needs to run, nothing kept for later requests."""
+        bare = replace(self.load.setting, align=False)
+        return max(1, sum(group.blocks(max(1, length), bare) for group in self.table.groups))
+
+    @property
+    def holds(self) -> float:
+        """The part of the cache that can be planned with."""
+        return ALIGN_HOLDS if self.table.stateful and self.load.setting.align else 1.0
+
+
+class Books:
+    """The ledgers of one model, by how many cards share a layer, and the constants that speeds go by."""
+
+    def __init__(self, want: Want, constants: Constants) -> None:
+        self.want = want
+        self.constants = constants
+        self._ledgers: dict[int, Ledger] = {}
+
+    def ledger(self, tp: int) -> Ledger:
+        """Given how many cards share a layer, return that ledger."""
+        if tp not in self._ledgers:
+            self._ledgers[tp] = Ledger(self.want, tp)
+        return self._ledgers[tp]
