@@ -8,6 +8,7 @@ from floor.layout.memory import Use
 from floor.layout.speed import Stage
 
 TENSOR, PIPELINE = "tensor", "pipeline"
+WHOLE, LEAST, WANTED = "whole", "least", "wanted"  # cache: all that is left, what is needed, what a full cap can use
 
 
 @dataclass(frozen=True)
@@ -15,8 +16,8 @@ class Backend:
     """What answers at one URL.
 
     `blocks`: of the cache; `tokens`: what its engine will log; `holds`: what can be planned with. `at_once`: requests
-    of the longest kind that fit; `longest`: the longest that fits alone. `one`: tokens a second of one stream, `all`: of
-    `requests` at once; `reads`: seconds for a prompt; `starts`: until it is warm. `cache_origin`: computed, or
+    of the longest kind that fit; `longest`: the longest that fits alone. `one`: tokens a second of one stream, `all`:
+    of `requests` at once; `reads`: seconds for a prompt; `starts`: until it is warm. `cache_origin`: computed, or
     unverified where no start log checks the rule. `timed`, `started`: speeds, seconds of the start are measured.
     """
 

@@ -22,14 +22,15 @@ Kept = Sequence[tuple[Sequence[tuple[Place, Card]], float, Stage]]
 def measure(
     ledger: Ledger,
     kept: Kept,
-    beside: Overhead,
+    memory: tuple[Overhead, float],
     how: str,
     constants: Constants,
     known: Measured,
 ) -> Backend:
     """Given a model and its layers on their cards, return the backend with every figure of it.
 
-    What it told of itself (`known`) goes before what is computed.
+    `memory`: bytes beside weights and cache, and the most blocks that the cache is to have. What it told of itself
+    (`known`) goes before what is computed.
     """
     want = ledger.want
     stages = tuple(stage for _, _, stage in kept)
@@ -39,7 +40,8 @@ def measure(
         for _, left, stage in kept
         if (per := ledger.per_block(stage.start, stage.end))
     ]
-    blocks = int(min(held, default=0))
+    beside, most = memory
+    blocks = int(min(*held, most)) if held else 0
     planned = int(blocks * ledger.holds)
     table = ledger.table
     requests = max(1, min(want.cap, blocks // ledger.running(min(want.depth, want.context))))

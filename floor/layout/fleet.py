@@ -51,7 +51,10 @@ class Place:
         if not card.unified:
             return _MOST
         left = (card.memory - self.others - card.taken - self.keep_free) / card.memory
-        return max(0.0, min(_MOST_UNIFIED, math.floor(left * 100 + 1e-9) / 100))
+        most = _MOST_UNIFIED - card.taken / card.memory
+        if card.taken:  # beside another engine each gets its cache in bytes: rounding would lose 1% for each
+            return max(0.0, min(most, left))
+        return max(0.0, math.floor(min(most, left) * 100 + 1e-9) / 100)
 
     def usable(self, card: Card) -> float:
         """Given one of its cards, return the bytes that an engine on it gets in all."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from floor.layout.backend import PIPELINE, TENSOR, Backend, Misfit
+from floor.layout.backend import PIPELINE, TENSOR, WHOLE, Backend, Misfit
 from floor.layout.fleet import Place, Want
 from floor.layout.ledger import Books
 from floor.layout.placing import build
@@ -70,26 +70,26 @@ class Found:
     misfits: dict[str, Misfit]
 
 
-def find(books: Books, places: Sequence[Place]) -> Found:
-    """Given a model's books and the boxes that it may stand on, return what fits there and what does not."""
+def find(books: Books, places: Sequence[Place], size: str = WHOLE) -> Found:
+    """Given a model's books, the boxes that it may stand on and the size of its caches, return what fits there."""
     misfits: dict[str, Misfit] = {}
     copies = []
     for place in places:
-        backend = copy(books, place)
+        backend = copy(books, place, size)
         if isinstance(backend, Misfit):
             misfits[f"a copy on {place.name}"] = backend
         else:
             copies.append(backend)
-    return Found((*_replicas(books.want, copies), *_groups(books, places, misfits)), misfits)
+    return Found((*_replicas(books.want, copies), *_groups(books, places, misfits, size)), misfits)
 
 
-def copy(books: Books, place: Place) -> Backend | Misfit:
-    """Given a box, return the best copy on it: over all of its cards or fewer, by tensor or by pipeline."""
+def copy(books: Books, place: Place, size: str = WHOLE) -> Backend | Misfit:
+    """Given a box and the size of its cache, return the best copy on it: over all of its cards or over fewer."""
     best: Backend | None = None
     worst: Misfit | None = None
     for cards in _some(place):
         for how in (TENSOR, PIPELINE) if len(cards.cards) > 1 else (TENSOR,):
-            backend = build(books, [cards], how)
+            backend = build(books, [cards], how, size)
             if isinstance(backend, Misfit):
                 worst = worst if worst and worst.short else backend
             elif best is None or _better(books.want, backend, best):
@@ -128,8 +128,8 @@ def _replicas(want: Want, copies: Sequence[Backend]) -> Iterator[Layout]:
             yield Layout(REPLICAS, (largest,))
 
 
-def _groups(books: Books, places: Sequence[Place], misfits: dict[str, Misfit]) -> Iterator[Layout]:
-    """Groups of few boxes first. Two sizes that hold what is needed are enough; all boxes together are tried as well."""
+def _groups(books: Books, places: Sequence[Place], misfits: dict[str, Misfit], caches: str) -> Iterator[Layout]:
+    """Groups of few boxes first: two sizes that hold what is needed are enough, and all boxes together are tried."""
     if books.want.engine != "vllm" or not books.want.shape.causal:
         return
     linked = [place for place in places if place.linked and place.cards]
@@ -138,9 +138,9 @@ def _groups(books: Books, places: Sequence[Place], misfits: dict[str, Misfit]) -
         if enough >= 2 and size < len(linked):
             continue
         best: dict[str, Backend] = {}
-        for some in _unlike(linked, size):
+        for some in unlike(linked, size):
             for how in (TENSOR, PIPELINE):
-                backend = build(books, some, how)
+                backend = build(books, some, how, caches)
                 if isinstance(backend, Misfit):
                     shared = "by tensor" if how == TENSOR else "by pipeline"
                     misfits[f"split {shared} over {' + '.join(place.name for place in some)}"] = backend
@@ -151,8 +151,8 @@ def _groups(books: Books, places: Sequence[Place], misfits: dict[str, Misfit]) -
             yield Layout(SPLIT, (backend,))
 
 
-def _unlike(places: Sequence[Place], size: int) -> Iterator[tuple[Place, ...]]:
-    """Choices of so many boxes; of choices that only differ by the boxes' names the first."""
+def unlike(places: Sequence[Place], size: int) -> Iterator[tuple[Place, ...]]:
+    """Yield the choices of so many boxes; of those that only differ by the boxes' names the first."""
     seen = set()
     for some in combinations(places, size):
         alike = tuple(sorted(repr(replace(place, name="")) for place in some))

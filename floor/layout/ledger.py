@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
 
@@ -24,13 +25,9 @@ class Ledger:
         self.table = table([*want.shape.layers, *drafting], self.load.setting)
         parts = [dense + experts for dense, experts in zip(want.weights.dense, want.weights.experts, strict=True)]
         self._weights = list(accumulate(parts, initial=0.0))
-        self._held = [
-            (
-                group.page,
-                list(accumulate((place in set(group.places) for place in range(self.table.layers)), initial=0)),
-            )
-            for group in self.table.groups
-        ]
+        self._page = self.table.groups[0].page if self.table.groups else 0.0  # one size for all groups
+        self._held = [_counts(group.places, self.table.layers) for group in self.table.groups]
+        self._kinds = list(zip(want.shape.layers, want.weights.dense, want.weights.experts, strict=True))
         self._times: dict[tuple[tuple[Card, ...], bool, float, float], list[float]] = {}
 
     def weights(self, start: int, end: int) -> float:
@@ -46,7 +43,9 @@ class Ledger:
     def per_block(self, start: int, end: int) -> float:
         """Given a stretch, return the bytes that one block of the cache takes on each of its cards."""
         stop = self.table.layers if end == self.layers else end  # drafts lie with the last layers
-        return max((page * (sums[stop] - sums[start]) for page, sums in self._held), default=0.0)
+        if len(self._held) == 1:
+            return self._page * (self._held[0][stop] - self._held[0][start])
+        return self._page * max([sums[stop] - sums[start] for sums in self._held], default=0)
 
     def seconds(
         self, cards: tuple[Card, ...], across: bool, requests: float, depth: float, constants: Constants
@@ -54,10 +53,13 @@ class Ledger:
         """Given the cards of a stage and its load, return the seconds of a step of the first n layers, for every n."""
         key = (cards, across, requests, depth)
         if key not in self._times:
-            each = [
-                step(self.load, Stage(cards, layer, layer + 1, across), requests, depth, constants)
-                for layer in range(self.layers)
-            ]
+            each, known = [], {}
+            for layer in range(self.layers):
+                # layers that are alike take as long; the last one has the head as well
+                alike = (*self._kinds[layer], layer == self.layers - 1)
+                if alike not in known:
+                    known[alike] = step(self.load, Stage(cards, layer, layer + 1, across), requests, depth, constants)
+                each.append(known[alike])
             self._times[key] = list(accumulate(each, initial=0.0))
         return self._times[key]
 
@@ -74,6 +76,12 @@ class Ledger:
     def holds(self) -> float:
         """The part of the cache that can be planned with."""
         return ALIGN_HOLDS if self.table.stateful and self.load.setting.align else 1.0
+
+
+def _counts(places: Sequence[int], many: int) -> list[int]:
+    """How many of the places lie before each layer."""
+    inside = set(places)
+    return list(accumulate((place in inside for place in range(many)), initial=0))
 
 
 class Books:

@@ -47,8 +47,8 @@ def overhead(want: Want, tp: int, known: Mapping[str, float] | None = None) -> O
     """Given a model, how many cards share a layer, and what this box logged at its last start of the build (bytes by
     part, where it did), return what its engine takes beside weights and cache.
 
-    Constants from vLLM's start logs: 2.0 GiB of activations for dense models and 2.5 for mixtures at 8192 tokens a step,
-    0.27 GiB that torch does not see, 2.1 with several cards, 0.5 to 1.9 GiB of graphs.
+    Constants from vLLM's start logs: 2.0 GiB of activations for dense models and 2.5 for mixtures at 8192 tokens
+    a step, 0.27 GiB that torch does not see, 2.1 with several cards, 0.5 to 1.9 GiB of graphs.
     """
     if want.engine != "vllm":
         found = Overhead(0.8 * GIB, 0.4 * GIB, 0.0)

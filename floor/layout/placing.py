@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from floor.layout.backend import PIPELINE, TENSOR, Backend, Misfit
+from floor.layout.backend import LEAST, TENSOR, WANTED, WHOLE, Backend, Misfit
 from floor.layout.cards import GIB, Card
 from floor.layout.figures import measure
 from floor.layout.fleet import Measured, Place, Want
@@ -15,25 +15,27 @@ from floor.layout.sharing import obstacle
 from floor.layout.speed import Stage
 from floor.layout.stretches import Cost, cut
 
-__all__ = ["PIPELINE", "TENSOR", "build"]
 
-
-def build(books: Books, places: Sequence[Place], how: str) -> Backend | Misfit:
-    """Given a model's books, the boxes that a backend is to stand on, the head first, and how it is cut, return it."""
+def build(books: Books, places: Sequence[Place], how: str, size: str = WHOLE) -> Backend | Misfit:
+    """Given a model's books, the boxes that a backend is to stand on, the head first, how it is cut and how large its
+    cache is to be, return it, or why it does not fit.
+    """
     if how == TENSOR:
         cards = [(place, card) for place in places for card in place.cards]
         if why := obstacle(books.want, cards):
             return Misfit(why)
-        return _cut(books, [cards], len(places), how)
+        return _cut(books, [cards], len(places), (how, size))
     counts = {len(place.cards) for place in places}
     if len(places) > 1 and len(counts) == 1:  # a stage a box; its cards share the layers
         stages = [[(place, card) for card in place.cards] for place in places]
         if not any(obstacle(books.want, stage) for stage in stages):
-            return _cut(books, stages, len(places), how)
-    return _cut(books, [[(place, card)] for place in places for card in place.cards], len(places), how)
+            return _cut(books, stages, len(places), (how, size))
+    return _cut(books, [[(place, card)] for place in places for card in place.cards], len(places), (how, size))
 
 
-def _cut(books: Books, stages: Sequence[Sequence[tuple[Place, Card]]], boxes: int, how: str) -> Backend | Misfit:
+def _cut(
+    books: Books, stages: Sequence[Sequence[tuple[Place, Card]]], boxes: int, kind: tuple[str, str]
+) -> Backend | Misfit:
     want, tp = books.want, len(stages[0])
     ledger = books.ledger(tp)
     names = tuple(dict.fromkeys(place.name for stage in stages for place, _ in stage))
@@ -60,7 +62,10 @@ def _cut(books: Books, stages: Sequence[Sequence[tuple[Place, Card]]], boxes: in
     ]
     if len({place.name for stage, _, _ in kept for place, _ in stage}) < boxes:
         return Misfit("one of the boxes would only slow the others: it is better left out")
-    return measure(ledger, kept, beside, how, books.constants, known)
+    how, size = kind
+    wanted = {WHOLE: math.inf, LEAST: want.at_once, WANTED: max(want.cap, want.at_once)}[size]
+    most = math.inf if size == WHOLE else max(1, ledger.needed(wanted, want.context))
+    return measure(ledger, kept, (beside, most), how, books.constants, known)
 
 
 def _time(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from floor.layout.cache import Setting, state_bytes, token_bytes
 from floor.layout.cards import Card
@@ -55,6 +56,11 @@ class Load:
     setting: Setting
     drafts: int = 0
     taken: float = 0.6
+
+    @cached_property
+    def mixture(self) -> bool:
+        """Whether it is a mixture of experts."""
+        return any(layer.experts for layer in self.shape.layers)
 
     @property
     def per_step(self) -> float:
@@ -107,7 +113,7 @@ def computed(load: Load, stage: Stage, tokens: float, depth: float, constants: C
     layers = load.shape.layers[stage.start : stage.end]
     plain = sum(layer.dense for layer in layers)
     experts = sum(layer.expert * layer.used for layer in layers)
-    reach = mixture if any(layer.experts for layer in load.shape.layers) else dense
+    reach = mixture if load.mixture else dense
     attention = 0.0
     for layer in layers:
         if isinstance(layer.mixer, Attention):

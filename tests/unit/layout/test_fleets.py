@@ -1,0 +1,196 @@
+"""Random fleets: what is recommended fits, and nothing that fits is refused; held against every way there is."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from collections.abc import Sequence
+
+import pytest
+
+from floor.layout import weights
+from floor.layout.advice import advise, best
+from floor.layout.assign import Answer, answer
+from floor.layout.backend import Backend
+from floor.layout.cards import CARDS, GIB, Card
+from floor.layout.fit import constants
+from floor.layout.fleet import Place, Want
+from floor.layout.layouts import find
+from floor.layout.ledger import Books, Ledger
+from floor.layout.memory import overhead
+from tests.unit.layout.models import published
+
+MODELS = (
+    "llama-3.1-8b",
+    "qwen3-coder-30b",
+    "gpt-oss-20b",
+    "gpt-oss-120b",
+    "gemma-3-4b",
+    "llama-3.3-70b",
+    "qwen3.5-122b",
+)
+SORTS = ("gb10", "rtx-3060", "rtx-3090", "rtx-4090", "l40s", "rtx-5090", "a100-80")
+
+
+def _places(rng: random.Random, most: int) -> list[Place]:
+    found = []
+    for number in range(rng.randint(1, most)):
+        card = CARDS[rng.choice(SORTS)]
+        many = 1 if card.unified else rng.choice((1, 1, 2, 4))
+        others = rng.choice((0.0, 0.0, rng.uniform(0, 0.5) * card.memory))
+        found.append(Place(f"box-{number}", (card,) * many, others=others, keep_free=rng.uniform(0, 10) * GIB))
+    return found
+
+
+def _want(rng: random.Random, name: str) -> Want:
+    shape = published(rng.choice(MODELS))
+    built = weights.computed(shape, rng.choice((4.25, 8.5, 16)))
+    context = min(shape.context or 8192, rng.choice((2048, 8192, 32768, 131072)))
+    return Want(name, shape, built, context, at_once=rng.randint(1, 4), kv_cache=rng.choice(("auto", "fp8")))
+
+
+def _fits(want: Want, ledger: Ledger, cards: Sequence[tuple[Place, Card]], edges: Sequence[int]) -> bool:
+    """Whether weights, what comes beside and one request of the longest kind fit on every card, by plain sums."""
+    blocks = -(-ledger.table.per_request(want.context) // ledger.holds)
+    for number, (place, card) in enumerate(cards):
+        start, end = edges[number], edges[number + 1]
+        layers = want.weights.stretch(start, end, drafts=False)
+        left = place.usable(card) - overhead(want, len(cards)).total - layers
+        if left < 0 or left < blocks * ledger.table.bytes_per_block(start, end):
+            return False
+    return True
+
+
+def _anything_fits(want: Want, places: Sequence[Place]) -> bool:
+    """Every set of boxes, a stage a card, every cut."""
+    layers, ledger = len(want.shape.layers), Ledger(want, 1)
+    for size in range(1, len(places) + 1):
+        for some in itertools.combinations(places, size):
+            cards = [(place, card) for place in some for card in place.cards]
+            if len(cards) > 3:  # as many cuts as can be tried: the others are tried evenly cut
+                marks = [tuple(round(layers * n / len(cards)) for n in range(1, len(cards)))]
+            else:
+                marks = list(itertools.combinations(range(1, layers), len(cards) - 1))
+            for inner in marks:
+                if _fits(want, ledger, cards, (0, *inner, layers)):
+                    return True
+    return False
+
+
+def _sums_hold(places: Sequence[Place], backends: Sequence[Backend]) -> None:
+    """On every box: what its engines take, and what else runs there, is there."""
+    for place in places:
+        uses = [use for backend in backends for use in backend.uses if use.box == place.name]
+        taken = sum(use.weights + use.overhead.total + use.cache for use in uses)
+        # shares of an engine that is alone are rounded down to 1%, those of several are not
+        spare = 0.01 * sum(card.memory for card in place.cards) if len(backends) > 1 else 1
+        assert taken <= sum(place.usable(card) for card in place.cards) + spare
+        assert all(use.left >= -1 and 0 < use.share <= 1 for use in uses)
+        assert all(use.cache >= 0 and use.weights > 0 for use in uses)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_what_is_chosen_fits_and_what_fits_is_never_refused(seed: int) -> None:
+    rng = random.Random(seed)  # noqa: S311 - cases, not secrets
+    places, want = _places(rng, 3), _want(rng, "m")
+    found = find(Books(want, constants()), places)
+    chosen = best(found.layouts, want.at_once)
+    for layout in found.layouts:
+        _sums_hold(places, layout.backends)
+        assert all(backend.longest >= want.context and backend.at_once >= 1 for backend in layout.backends)
+        assert all(sum(backend.layers) == len(want.shape.layers) for backend in layout.backends)
+    if chosen is None:
+        assert not _anything_fits(want, places)
+        assert found.misfits
+    else:
+        assert chosen in found.layouts
+
+
+def _of(answers: Sequence[Answer]) -> list[Backend]:
+    return [backend for one in answers if one.advice.chosen for backend in one.advice.chosen.backends]
+
+
+def _copies_fit(wants: Sequence[Want], places: Sequence[Place]) -> bool:
+    """Whether there is a box with one card for each model such that all fit beside each other, by plain sums."""
+    for boxes in itertools.product(places, repeat=len(wants)):
+        needs: dict[str, float] = {}
+        for want, place in zip(wants, boxes, strict=True):
+            ledger = Ledger(want, 1)
+            cache = -(-ledger.table.per_request(want.context) // ledger.holds) * ledger.table.bytes_per_block()
+            needs[place.name] = needs.get(place.name, 0) + ledger.weights(0, ledger.layers) + cache
+            needs[place.name] += overhead(want, 1).total
+        if all(needs.get(place.name, 0) <= place.usable(place.cards[0]) for place in places):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_several_models_share_boxes_without_taking_more_than_is_there(seed: int) -> None:
+    rng = random.Random(seed)  # noqa: S311 - cases, not secrets
+    places = [Place(place.name, place.cards[:1], place.others, place.keep_free) for place in _places(rng, 3)]
+    wants = [_want(rng, f"m{number}") for number in range(2)]
+    answers = answer(wants, places, constants())
+    _sums_hold(places, _of(answers))
+    every = all(one.advice.chosen for one in answers)
+    assert every or not _copies_fit(wants, places)
+    assert every or not any(one.advice.chosen for one in answers)
+
+
+def test_a_critical_model_gets_two_boxes_where_there_are_two() -> None:
+    small = published("llama-3.1-8b")
+    wants = [
+        Want("big", published("gpt-oss-120b"), weights.computed(published("gpt-oss-120b"), 4.25), 32768),
+        Want("small", small, weights.computed(small, 16), 8192, critical=True),
+    ]
+    places = [Place(f"spark-{n}", (CARDS["gb10"],)) for n in range(2)]
+    answers = answer(wants, places, constants())
+    assert answers[1].advice.chosen is not None
+    assert answers[1].advice.chosen.lasts
+    assert answers[1].advice.chosen.boxes == ("spark-0", "spark-1")
+    _sums_hold(places, _of(answers))
+
+
+def test_eight_boxes_and_four_models_take_two_seconds() -> None:
+    rng = random.Random(5)  # noqa: S311 - cases, not secrets
+    sorts = ("gb10", "gb10", "rtx-4090", "rtx-3090", "l40s", "rtx-5090", "a100-80", "h100-pcie")
+    places = [Place(f"box-{n}", (CARDS[name],) * (1 if n < 2 else 2)) for n, name in enumerate(sorts)]
+    wants = [_want(rng, f"m{n}") for n in range(4)]
+    constants()
+    started = time.process_time()
+    answers = answer(wants, places, constants())
+    assert time.process_time() - started < 4  # the aim is 2 on a quiet machine
+    assert all(one.advice.chosen for one in answers)
+
+
+def test_one_copy_on_a_big_card_and_a_second_over_four_small_ones() -> None:
+    shape = published("qwen3-coder-30b")
+    want = Want("m", shape, weights.computed(shape, 8.5), 32768)
+    places = [Place("big", (CARDS["a100-80"],)), Place("small", (CARDS["rtx-3060"],) * 4)]
+    chosen = advise(want, find(Books(want, constants()), places).layouts, places, constants()).chosen
+    assert chosen is not None
+    assert [backend.name for backend in chosen.backends] == ["m@big", "m@small"]
+    assert chosen.backends[1].tp == 4
+    assert chosen.lasts
+
+
+def test_cards_that_differ_get_stretches_that_differ() -> None:
+    shape = published("llama-3.3-70b")
+    want = Want("m", shape, weights.computed(shape, 8.5), 8192)
+    places = [Place("a", (CARDS["a100-80"],)), Place("b", (CARDS["rtx-4090"],))]
+    found = find(Books(want, constants()), places)
+    assert [layout.title for layout in found.layouts] == ["split by pipeline over a + b"]
+    (backend,) = found.layouts[0].backends
+    assert backend.layers[0] > 2 * backend.layers[1]
+    assert "cards whose memory differs by more than 1.5 times cannot share layers" in {
+        misfit.why for misfit in found.misfits.values()
+    }
+
+
+def test_what_is_missing_is_told_in_gib() -> None:
+    shape = published("llama-3.3-70b")
+    want = Want("m", shape, weights.computed(shape, 16), 8192)
+    found = find(Books(want, constants()), [Place("a", (CARDS["rtx-4090"],))])
+    assert found.layouts == ()
+    assert "GiB are missing for weights and one request of 8,192 tokens" in found.misfits["a copy on a"].why
+    assert found.misfits["a copy on a"].short == pytest.approx(118 * GIB, rel=0.05)
