@@ -165,7 +165,7 @@ def test_eight_boxes_and_four_models_take_two_seconds() -> None:
 
 def test_one_copy_on_a_big_card_and_a_second_over_four_small_ones() -> None:
     shape = published("qwen3-coder-30b")
-    want = Want("m", shape, weights.computed(shape, 8.5), 32768)
+    want = Want("m", shape, weights.computed(shape, 4.25), 32768)
     places = [Place("big", (CARDS["a100-80"],)), Place("small", (CARDS["rtx-3060"],) * 4)]
     chosen = advise(want, find(Books(want, constants()), places).layouts, places, constants()).chosen
     assert chosen is not None
