@@ -25,6 +25,7 @@ CALLS = {
     "group": ("leave",),
     "guard": ("state", "release"),
     "launch": ("check", "trial"),
+    "layout": ("look",),
     "live": ("follow",),
     "logs": ("",),
     "memory": ("wait",),

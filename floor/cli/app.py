@@ -13,6 +13,7 @@ from floor.cli import (
     fetch,
     guard,
     keys,
+    layout,
     look,
     metrics,
     pools,
@@ -51,6 +52,7 @@ START, CHANGE, LOOK, TRY = "Start here", "Change", "Look", "Try out"
 app.command("init", rich_help_panel=START)(project.init)
 app.command("check", rich_help_panel=START)(project.check)
 app.command("setup", rich_help_panel=START)(boxes.setup)
+app.command("layout", rich_help_panel=START)(layout.layout)
 app.command("schema", rich_help_panel=START)(project.schema)
 
 app.command("fetch", rich_help_panel=CHANGE)(fetch.fetch)

@@ -80,11 +80,14 @@ def find(books: Books, places: Sequence[Place], size: str = WHOLE) -> Found:
             misfits[f"a copy on {place.name}"] = backend
         else:
             copies.append(backend)
-    return Found((*_replicas(books.want, copies), *_groups(books, places, misfits, size)), misfits)
+    groups = _groups(books, places, misfits, size, _plenty(books.want, copies))
+    return Found((*_replicas(books.want, copies), *groups), misfits)
 
 
 def copy(books: Books, place: Place, size: str = WHOLE) -> Backend | Misfit:
     """Given a box and the size of its cache, return the best copy on it: over all of its cards or over fewer."""
+    if not place.cards:
+        return Misfit("it has no card")
     best: Backend | None = None
     worst: Misfit | None = None
     for cards in _some(place):
@@ -94,7 +97,7 @@ def copy(books: Books, place: Place, size: str = WHOLE) -> Backend | Misfit:
                 worst = worst if worst and worst.short else backend
             elif best is None or _better(books.want, backend, best):
                 best = backend
-    return best or worst or Misfit("it has no card")
+    return best or worst or Misfit("its cards cannot hold it")
 
 
 def _some(place: Place) -> Iterator[Place]:
@@ -128,12 +131,19 @@ def _replicas(want: Want, copies: Sequence[Backend]) -> Iterator[Layout]:
             yield Layout(REPLICAS, (largest,))
 
 
-def _groups(books: Books, places: Sequence[Place], misfits: dict[str, Misfit], caches: str) -> Iterator[Layout]:
-    """Groups of few boxes first: two sizes that hold what is needed are enough, and all boxes together are tried."""
+def _plenty(want: Want, copies: Sequence[Backend]) -> int:
+    """1 where copies on two boxes hold what is needed: groups are only shown for comparison then."""
+    return int(sum(copy.at_once >= want.at_once for copy in copies) >= 2)
+
+
+def _groups(
+    books: Books, places: Sequence[Place], misfits: dict[str, Misfit], caches: str, enough: int
+) -> Iterator[Layout]:
+    """Groups of few boxes first: two sizes that hold what is needed are enough (one, where copies hold it as well), and
+    all boxes together are tried."""
     if books.want.engine != "vllm" or not books.want.shape.causal:
         return
     linked = [place for place in places if place.linked and place.cards]
-    enough = 0
     for size in range(2, len(linked) + 1):
         if enough >= 2 and size < len(linked):
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
@@ -32,20 +32,36 @@ class Ledger:
 
     def weights(self, start: int, end: int) -> float:
         """Given a stretch, return the bytes of its weights on each of its cards."""
-        found = self._weights[end] - self._weights[start]
-        if start == 0:
-            found += self.want.weights.table + self.want.weights.beside
-        if end == self.layers:
-            found += self.want.weights.head or (self.want.weights.table if start else 0.0)
-            found += self.want.weights.drafts if self.want.drafts else 0.0
-        return found / self.tp
+        return self.need(0)(start, end)
 
     def per_block(self, start: int, end: int) -> float:
         """Given a stretch, return the bytes that one block of the cache takes on each of its cards."""
-        stop = self.table.layers if end == self.layers else end  # drafts lie with the last layers
+        return self._page * self._most(start, end)
+
+    def need(self, blocks: int) -> Callable[[int, int], float]:
+        """Given the blocks of a cache, return what tells the bytes of a stretch on each card, cache included."""
+        want, layers, tp, page = self.want, self.layers, self.tp, self._page * blocks
+        sums, most = self._weights, self._most
+        first = want.weights.table + want.weights.beside
+        last = (want.weights.head, want.weights.head or want.weights.table)
+        drafts = want.weights.drafts if want.drafts else 0.0
+
+        def need(start: int, end: int) -> float:
+            found = sums[end] - sums[start]
+            if start == 0:
+                found += first
+            if end == layers:
+                found += last[start > 0] + drafts
+            return found / tp + (page * most(start, end) if page else 0.0)
+
+        return need
+
+    def _most(self, start: int, end: int) -> int:
+        """The most layers of one group in a stretch. Drafts lie with the last layers."""
+        stop = self.table.layers if end == self.layers else end
         if len(self._held) == 1:
-            return self._page * (self._held[0][stop] - self._held[0][start])
-        return self._page * max([sums[stop] - sums[start] for sums in self._held], default=0)
+            return self._held[0][stop] - self._held[0][start]
+        return max([sums[stop] - sums[start] for sums in self._held], default=0)
 
     def seconds(
         self, cards: tuple[Card, ...], across: bool, requests: float, depth: float, constants: Constants

@@ -112,14 +112,14 @@ ONE_STREAM: tuple[Row, ...] = (
     *_spark("Qwen2.5-7B", "Q8_0", _Q8, {0: 29.30, 4096: 28.27, 8192: 27.42, 16384: 25.93, 32768: 22.70}, 0),
     *_spark("gemma-3-4b", "Q4_0", _QAT, {0: 78.97, 4096: 68.94, 8192: 67.81, 16384: 64.35, 32768: 58.38}, -1),
     Row("Llama 70B", "NVFP4", "gb10", "vLLM", 4.1, _NVFP4, source="NVIDIA/dgx-spark-playbooks#79"),
-    Row("Llama 70B", "q4_K_M", "gb10", "llama.cpp", 4.71, _Q4K),
-    Row("gpt-oss-120b", "MXFP4", "gb10", "vLLM", 58.8, _MXFP4),
-    Row("gpt-oss-120b", "MXFP4", "gb10", "vLLM", 76.0, _MXFP4, tp=2, fit=True),
+    Row("Llama 70B", "q4, taken as q4_K_M", "gb10", "llama.cpp", 4.71, _Q4K),
+    Row("gpt-oss-120b", "MXFP4, bytes taken as in GGUF", "gb10", "vLLM", 58.8, _MXFP4),
+    Row("gpt-oss-120b", "MXFP4, bytes taken as in GGUF", "gb10", "vLLM", 76.0, _MXFP4, tp=2, fit=True),
     Row("gpt-oss-20b", "MXFP4", "rtx-4090", "llama.cpp", 279.7, _MXFP4, fit=True),
     Row("Llama-3-8B", "F16", "rtx-4090", "llama.cpp", 54.3, _F16, fit=True),
     Row("Llama-3-8B", "F16", "rtx-3090", "llama.cpp", 46.5, _F16),
     Row("gpt-oss-20b", "MXFP4", "m3-ultra-512", "llama.cpp", 115.3, _MXFP4, fit=True),
-    Row("Llama 70B", "q4_K_M", "m3-ultra-512", "llama.cpp", 14.08, _Q4K),
+    Row("Llama 70B", "q4, taken as q4_K_M", "m3-ultra-512", "llama.cpp", 14.08, _Q4K),
     Row("Llama-3-8B", "F16", "h100-pcie", "llama.cpp", 67.8, _F16, fit=True),
 )
 BATCHES: tuple[Row, ...] = (

@@ -13,16 +13,19 @@ Cost = Callable[[int, int], float]
 """Given start and end of a stretch, what it costs; math.inf where it does not fit. Must not fall as a stretch grows."""
 
 
-def cut(layers: int, costs: Sequence[Cost]) -> tuple[tuple[int, ...], float] | None:
+def cut(layers: int, costs: Sequence[Cost], *, every: bool = False) -> tuple[tuple[int, ...], float] | None:
     """Given how many layers there are and what a stretch costs on each card in turn, return the layers of each card and
     the cost of the dearest stretch: the least that any cut has. None where no cut fits.
+
+    With `every` each card gets a layer at least; that takes as many tries as there are pairs of layers.
     """
     if not costs:
         return None
-    best = [_of(costs[0], 0, end) for end in range(layers + 1)]
+    best = [_of(costs[0], 0, end, every) for end in range(layers + 1)]
     froms: list[list[int]] = []
     for cost in costs[1:]:
-        pairs = [_cheapest(best, cost, end) for end in range(layers + 1)]
+        find = _each if every else _cheapest
+        pairs = [find(best, cost, end) for end in range(layers + 1)]
         best = [pair[0] for pair in pairs]
         chosen = [pair[1] for pair in pairs]
         froms.append(chosen)
@@ -36,8 +39,15 @@ def cut(layers: int, costs: Sequence[Cost]) -> tuple[tuple[int, ...], float] | N
     return (end, *reversed(sizes)), best[layers]
 
 
-def _of(cost: Cost, start: int, end: int) -> float:
-    return cost(start, end) if end > start else 0.0
+def _of(cost: Cost, start: int, end: int, every: bool = False) -> float:
+    if end > start:
+        return cost(start, end)
+    return math.inf if every else 0.0
+
+
+def _each(before: Sequence[float], cost: Cost, end: int) -> tuple[float, int]:
+    """As `_cheapest`, where no stretch may be empty: a longer one before can cost less then, so all are looked at."""
+    return min(((max(before[start], cost(start, end)), start) for start in range(end)), default=(math.inf, 0))
 
 
 def _cheapest(before: Sequence[float], cost: Cost, end: int) -> tuple[float, int]:

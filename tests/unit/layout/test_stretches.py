@@ -46,7 +46,7 @@ def _case(seed: int) -> tuple[int, list[Cost]]:
     return layers, [on(rng.uniform(0.3, 4), rng.uniform(1, layers)) for _ in range(many)]
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", range(150))
 def test_no_cut_is_better_and_none_that_fits_is_missed(seed: int) -> None:
     layers, costs = _case(seed)
     best = _all(layers, costs)
@@ -59,6 +59,20 @@ def test_no_cut_is_better_and_none_that_fits_is_missed(seed: int) -> None:
     edges = list(itertools.accumulate(sizes, initial=0))
     assert worst == _worst(costs, edges)
     assert worst == pytest.approx(best)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_where_every_card_must_have_a_layer_no_such_cut_is_better(seed: int) -> None:
+    layers, costs = _case(seed)
+    best = math.inf
+    for marks in itertools.combinations(range(1, layers), len(costs) - 1):
+        best = min(best, _worst(costs, (0, *marks, layers)))
+    found = cut(layers, costs, every=True)
+    if found is None:
+        assert math.isinf(best)
+    else:
+        assert min(found[0]) >= 1
+        assert found[1] == best
 
 
 def test_layers_follow_the_speed_of_the_cards_until_memory_caps_them() -> None:

@@ -1,0 +1,159 @@
+"""What `floor layout` shows a person: tables, a picture in letters, reasons."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from floor.cli.tables import PIPED
+from floor.layout import picture
+from floor.layout.assign import Answer
+from floor.layout.cards import GIB
+from floor.layout.fleet import ASSUMED, UNVERIFIED
+from floor.layout.layouts import Layout
+from floor.layout.simulate import Outcome
+
+
+def shown(
+    answer: Answer, ran: Sequence[tuple[Layout, Outcome]], *, every: bool, console: Console | None = None
+) -> None:
+    """Given what is said of a model and what a simulation gave, print it."""
+    console = _console(console)
+    chosen, want = answer.advice.chosen, answer.want
+    console.print(Text(_head(answer), "bold"), soft_wrap=True)
+    if answer.found.layouts:
+        console.print(_layouts(answer))
+    if every or not answer.found.layouts:
+        for what, misfit in answer.found.misfits.items():
+            console.print(Text(f"  does not fit: {what}: {misfit.why}"), soft_wrap=True)
+    if ran:
+        console.print(_simulated(ran))
+    if chosen is None:
+        words = "beside the other models nothing is left for it" if answer.found.layouts else "nothing fits"
+        console.print(Text(f"{want.name}: {words}", "red"), soft_wrap=True)
+        return
+    console.print(Text(f"recommended: {chosen.title}", "green"), soft_wrap=True)
+    for number, reason in enumerate(answer.advice.reasons, 1):
+        console.print(Text(f"  {number}. {reason}"), soft_wrap=True)
+    for change in answer.advice.changes:
+        console.print(Text(f"  would change it: {change}"), soft_wrap=True)
+    console.print(_memory(chosen))
+    for line in picture.letters([chosen]):
+        console.print(Text(line), soft_wrap=True)
+    for note in _notes(answer, chosen):
+        console.print(Text(f"! {note}", "yellow"), soft_wrap=True)
+    console.print()
+
+
+def side_by_side(answers: Mapping[str, Sequence[Answer]], console: Console | None = None) -> None:
+    """Given what is said of the models in each case, print the recommended layouts beside each other."""
+    console = _console(console)
+    table = _table("what if", "model", "recommended", "cache tokens", "at once", "one stream", "all", "survives")
+    for case, some in answers.items():
+        for answer in some:
+            chosen = answer.advice.chosen
+            if chosen is None:
+                table.add_row(case, answer.want.name, "nothing fits", "", "", "", "", "")
+                continue
+            tokens = " + ".join(f"{backend.holds:,}" for backend in chosen.backends)
+            row = (tokens, _many(chosen.at_once), f"{chosen.one:.0f}", f"{chosen.throughput:.0f}", _lasts(chosen))
+            table.add_row(case, answer.want.name, chosen.title, *row)
+    console.print(table)
+
+
+def _head(answer: Answer) -> str:
+    want = answer.want
+    size = f"{want.shape.parameters / 1e9:.1f}B parameters ({want.shape.active / 1e9:.1f}B a token)"
+    weights = f"{want.weights.total / GIB:.1f} GiB of weights ({want.weights.origin})"
+    return f"{want.name}: {size}, {weights}, cache {want.kv_cache}, requests of up to {want.context:,} tokens"
+
+
+def _layouts(answer: Answer) -> Table:
+    want = answer.want
+    reads = f"{want.prompt:,} read in"
+    table = _table("", "layout", "cache tokens", "at once", "longest", "one stream", "all", reads, "start", "survives")
+    for layout in answer.found.layouts:
+        backends = layout.backends
+        table.add_row(
+            "*" if layout is answer.advice.chosen else "",
+            layout.title,
+            " + ".join(f"{backend.holds:,}" for backend in backends),
+            " / ".join(_many(backend.at_once) for backend in backends),
+            f"{min(backend.longest for backend in backends):,}",
+            f"{layout.one:.0f}",
+            f"{layout.throughput:.0f}",
+            f"{max(backend.reads for backend in backends):.1f} s",
+            f"{max(backend.starts for backend in backends) / 60:.0f} min",
+            _lasts(layout),
+        )
+    return table
+
+
+def _memory(layout: Layout) -> Table:
+    table = _table("backend", "card", "weights", "cache", "activations", "runtime", "graphs", "others", "left", "share")
+    for backend in layout.backends:
+        for used in backend.uses:
+            beside = used.overhead
+            engine = (beside.activations, beside.runtime, beside.graphs)
+            sizes = (f"{size / GIB:.1f}" for size in (used.weights, used.cache, *engine, used.others, used.left))
+            table.add_row(backend.name, f"{used.box} {used.card.name}", *sizes, f"{used.share:.2f}")
+    table.caption = "GiB"
+    table.caption_justify = "left"
+    return table
+
+
+def _simulated(ran: Sequence[tuple[Layout, Outcome]]) -> Table:
+    table = _table("simulated", "done", "tok/s", "req/min", "waits p50 p95 p99", "first token", "whole", "refused")
+    for layout, found in ran:
+        times = [" ".join(f"{value:.1f}" for value in part) for part in (found.waited, found.first, found.whole)]
+        speeds = (str(found.done), f"{found.throughput:.0f}", f"{found.per_minute:.1f}")
+        table.add_row(layout.title, *speeds, *times, str(found.refused))
+    return table
+
+
+def _notes(answer: Answer, chosen: Layout) -> list[str]:
+    notes = []
+    uses = [used for backend in chosen.backends for used in backend.uses]
+    if not answer.advice.enough:
+        notes.append("it does not hold what is asked for")
+    if any(used.overhead.origin == ASSUMED for used in uses):
+        notes.append("assumed: activations, runtime and graphs; the log of a start on these boxes tells the real ones")
+    if answer.want.weights.origin != "measured":
+        notes.append("the bytes of the weights are computed from their number: they are not on disk here")
+    if any(backend.cache_origin == UNVERIFIED for backend in chosen.backends):
+        notes.append("unverified: the cache of these kinds of layers was never held against a start log")
+    if any(backend.tokens > backend.holds for backend in chosen.backends):
+        logged = " + ".join(f"{backend.tokens:,}" for backend in chosen.backends)
+        notes.append(f"the engine will log {logged} tokens; states that are kept in whole blocks leave about 80% of it")
+    if not all(backend.timed for backend in chosen.backends):
+        notes.append("speeds are computed; docs/layout.md shows how far off they are")
+    if answer.want.critical and not chosen.lasts:
+        notes.append("it is critical and does not survive the loss of a box")
+    return notes
+
+
+def _lasts(layout: Layout) -> str:
+    fatal = [box for box, left in layout.survives().items() if not left]
+    return "any box" if not fatal else f"not {', '.join(fatal)}"
+
+
+def _many(value: float) -> str:
+    return f"{value:.1f}" if math.isfinite(value) else "any"
+
+
+def _console(console: Console | None) -> Console:
+    console = console or Console()
+    if not console.is_terminal:
+        console.width = PIPED
+    return console
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in columns:
+        table.add_column(column, overflow="fold", no_wrap=column not in ("layout", "recommended", "cache tokens"))
+    return table

@@ -1,0 +1,111 @@
+"""`floor layout`: what fits where, from boxes and weights that are there or only said to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from floor.config.load import Loaded
+from floor.errors import UsageError
+from floor.layout.assign import Answer, answer
+from floor.layout.fit import constants
+from floor.layout.fleet import Place, Want
+from floor.layout.layouts import Layout
+from floor.layout.ledger import Books
+from floor.layout.serving import servers
+from floor.layout.simulate import Outcome, run
+from floor.layout.traffic import Traffic
+from floor.operations import layout_look, layout_words
+from floor.operations.layout_words import Asked
+from floor.operations.site import Site
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to be answered: models, boxes."""
+
+    wants: list[Want]
+    places: list[Place]
+
+
+def question(asked: Asked, load: Callable[[], Loaded], open_site: Callable[[], Site]) -> Question:
+    """Given what was asked for, and how floor.yaml is loaded and its boxes are reached, return the question.
+
+    With --box the boxes are as said, and nothing is asked of any; weights must be on this machine then. A model that is
+    written NAME=FOLDER needs no floor.yaml.
+    """
+    here = [word.partition("=") for word in asked.models if "=" in word]
+    names = [word for word in asked.models if "=" not in word]
+    places = [layout_words.box(text) for text in asked.boxes]
+    if len({place.name for place in places}) < len(places):
+        raise UsageError("--box: found the same name twice; give each box its own")
+    wants = [layout_look.here(name, source) for name, _, source in here]
+    if names or not here or not places:
+        more, own = _from_file(names, load, open_site, alone=bool(here) and not names, given=bool(places))
+        wants, places = [*more, *wants], places or own
+    unknown = [name for name in asked.critical if name not in {want.name for want in wants}]
+    if unknown:
+        raise UsageError(f"--critical {unknown[0]}: there is no such model; write one of {_names(wants)}")
+    return Question([_asked(want, asked) for want in wants], places)
+
+
+def answers(asked: Question) -> list[Answer]:
+    """Given models and boxes, return what is said of each model."""
+    return answer(asked.wants, asked.places, constants())
+
+
+def what_if(asked: Question, text: str) -> Question:
+    """Given a question and edits as they were written, return the question with them; they hold for every model."""
+    places = asked.places
+    wants = []
+    for want in asked.wants:
+        changed, places = layout_words.edit(text, want, asked.places)
+        wants.append(changed)
+    return Question(wants, list(places))
+
+
+def simulate(answered: Answer, traffic: Traffic) -> list[tuple[Layout, Outcome]]:
+    """Given what is said of a model, and traffic, return what comes of each of its layouts."""
+    books = Books(answered.want, constants())
+    return [(layout, run(servers(books, layout), traffic)) for layout in answered.found.layouts]
+
+
+def _from_file(
+    names: Sequence[str],
+    load: Callable[[], Loaded],
+    open_site: Callable[[], Site],
+    *,
+    alone: bool,
+    given: bool,
+) -> tuple[list[Want], list[Place]]:
+    """Models and boxes of floor.yaml. `alone`: none of its models is asked for; `given`: nor are its boxes."""
+    config = load().config
+    chosen = [] if alone else list(names or config.models)
+    for name in chosen:
+        if name not in config.models:
+            known = ", ".join(config.models)
+            raise UsageError(f"model {name!r}: there is no such model; write one of {known}, or {name}=FOLDER")
+    copies = {name: [copy for copy in config.copies(name) if copy.source] for name in chosen}
+    if given:
+        found = {name: layout_look.here(name, some[0].source) for name, some in copies.items() if some}
+        places = []
+    else:
+        held = [copy for some in copies.values() for copy in some]
+        sources = {box: sorted({copy.source for copy in held if copy.box == box}) for box in config.boxes}
+        told = layout_look.look(open_site(), sources)
+        found = {
+            name: layout_look.model(name, *layout_look.source_of(name, told, some)) for name, some in copies.items()
+        }
+        places = [layout_look.place(name, config, answered) for name, answered in told.items()]
+    return [layout_look.configured(want, copies[name][0], critical=False) for name, want in found.items()], places
+
+
+def _asked(want: Want, asked: Asked) -> Want:
+    for key, value in asked.settings.items():
+        want = layout_words.setting(want, key, str(value), f"--{key.replace('_', '-')}")
+    measured = dict(layout_words.curve(text) for text in asked.curves)
+    return replace(want, critical=want.name in asked.critical, measured={**want.measured, **measured})
+
+
+def _names(wants: Sequence[Want]) -> str:
+    return ", ".join(want.name for want in wants)
