@@ -1,4 +1,4 @@
-"""`floor layout`: what fits where, which layout to take, and why. It changes nothing."""
+"""`floor layout`: what fits where, which layout to take, and why. It changes no box."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import typer
 from floor.cli.options import DEFAULT, ConfigPath, Json, load, open_site, say
 
 if TYPE_CHECKING:
+    from floor.config.load import Loaded
+    from floor.layout.assign import Answer
     from floor.layout.traffic import Traffic
     from floor.operations.layout import Question
 
@@ -45,10 +47,16 @@ def layout(
         list[str] | None, typer.Option(help="Measured speeds: flagship@spark-a=1:36,4:82,8:109 (requests: tokens/s).")
     ] = None,
     svg: Annotated[Path | None, typer.Option(help="Write a picture of the recommended layouts to this file.")] = None,
+    write: Annotated[bool, typer.Option("--write", help="Put the recommended layouts into the file.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --write: only show the difference; exit 3 if there is any.")
+    ] = False,
     every: Annotated[bool, typer.Option("--all", help="Show also what does not fit, and why.")] = False,
     as_json: Json = False,
 ) -> None:
     """Say what fits where and which layout to take: memory, cache, speed, what survives the loss of a box.
+
+    --write puts it into the file, where comments and order stay; `floor deploy` or `floor switch` brings it about.
 
     Boxes and weights are those of the file, or said by --box and NAME=FOLDER before anybody buys.
     """
@@ -69,6 +77,8 @@ def layout(
         say(json.dumps(_json(questions, found), indent=1))
     else:
         _show(found, every=every)
+    if write:
+        _put(load(config), [answer for answer, _ in found[""]], settings, dry_run=dry_run, beside=as_json)
     if any(answer.advice.chosen is None for answer, _ in found[""]):
         raise typer.Exit(1)
 
@@ -106,6 +116,19 @@ def _show(found: dict[str, list[tuple[Any, Any]]], *, every: bool) -> None:
         shown(answer, ran, every=every)
     if len(found) > 1:
         side_by_side({text or "as it is": [answer for answer, _ in some] for text, some in found.items()})
+
+
+def _put(loaded: Loaded, answers: list[Answer], settings: dict[str, Any], *, dry_run: bool, beside: bool) -> None:
+    from floor.operations import layout_write
+
+    text, difference, by_hand = layout_write.proposed(loaded, answers, settings)
+    for line in by_hand:
+        typer.echo(f"look over: {line}", err=True)
+    typer.echo(difference.rstrip() if difference else f"{loaded.path}: nothing to change", err=beside)
+    if difference and dry_run:
+        raise typer.Exit(3)
+    if difference:
+        layout_write.put(loaded, text)
 
 
 def _write(path: Path, found: list[tuple[Any, Any]]) -> None:
