@@ -46,10 +46,7 @@ def _proposed(text: str, answers: Any, **settings: object) -> tuple[str, str, li
 def test_copies_get_their_shares_and_everything_else_stays() -> None:
     text, difference, by_hand = _proposed(TEXT, _answers(), kv_cache="fp8", cap=12)
     copies = parse(text).copies("flagship")
-    assert [(copy.box, copy.utilization, copy.weight) for copy in copies] == [
-        ("spark-a", 0.79, 1),
-        ("spark-b", 0.74, 2),
-    ]
+    assert [(copy.utilization, copy.weight) for copy in copies] == [(0.79, 1), (0.74, 2)]
     assert [copy.kv_cache for copy in copies] == ["fp8", "fp8"]
     assert by_hand == []
     for kept in ("# our boxes", "# databases, too", "# until we trust fp8", "# both"):
