@@ -213,6 +213,9 @@ class Model(Part):
     """vllm, llamacpp (llama.cpp's server) or ollama."""
     task: Annotated[Literal["generate", "embed"], Write("generate or embed")] = "generate"
     """generate (answers in words) or embed (a model for embeddings)."""
+    critical: Flag = False
+    """true where the model is to survive the loss of any one box: `floor check` warns of fewer than two copies, and
+    `floor layout` keeps room for two."""
     source: Folder | None = None
     """Folder with the weights, on every box that holds a copy. llamacpp: the .gguf file. ollama: the folder with its
     models, of which one has the name of this model. Nothing is fetched while serving. Default: none, where floor starts

@@ -97,14 +97,24 @@ def _from_file(
             name: layout_look.model(name, *layout_look.source_of(name, told, some)) for name, some in copies.items()
         }
         places = [layout_look.place(name, config, answered) for name, answered in told.items()]
-    return [layout_look.configured(want, copies[name][0], critical=False) for name, want in found.items()], places
+    begun = {} if given else layout_look.starts(told)
+    wants = [
+        replace(
+            layout_look.configured(want, copies[name][0], critical=config.models[name].critical),
+            measured={backend: one for backend, one in begun.items() if backend.startswith(f"{name}@")},
+        )
+        for name, want in found.items()
+    ]
+    return wants, places
 
 
 def _asked(want: Want, asked: Asked) -> Want:
     for key, value in asked.settings.items():
         want = layout_words.setting(want, key, str(value), f"--{key.replace('_', '-')}")
-    measured = dict(layout_words.curve(text) for text in asked.curves)
-    return replace(want, critical=want.name in asked.critical, measured={**want.measured, **measured})
+    measured = dict(want.measured)
+    for name, found in (layout_words.curve(text) for text in asked.curves):
+        measured[name] = replace(measured.get(name, found), curve=found.curve)
+    return replace(want, critical=want.critical or want.name in asked.critical, measured=measured)
 
 
 def _names(wants: Sequence[Want]) -> str:

@@ -13,7 +13,7 @@ from floor.errors import BoxError, FloorError, UsageError
 from floor.layout import gguf, weights
 from floor.layout.architecture import shape
 from floor.layout.cards import Card, told
-from floor.layout.fleet import MEASURED, Place, Want
+from floor.layout.fleet import MEASURED, Measured, Place, Want
 from floor.operations.site import Site
 
 _BLOB = 500 * 2**20  # bytes: a difference in MemAvailable below it says nothing of others
@@ -93,6 +93,15 @@ def _card(box: str, gpu: Mapping[str, Any], total: int | None) -> Card:
         raise UsageError(f"{box}: card {gpu['name']!r} is not in the table; say by --box {box}=CARD what it is like")
     memory = total if found.unified else gpu.get("total")
     return replace(found, memory=float(memory)) if memory else found
+
+
+def starts(answers: Mapping[str, Mapping[str, Any]]) -> dict[str, Measured]:
+    """Given what boxes told, return by backend how long its last start took: what its head has seen."""
+    found: dict[str, float] = {}
+    for told_by in answers.values():
+        for name, seconds in told_by.get("starts", {}).items():
+            found[name] = max(found.get(name, 0.0), float(seconds))
+    return {name: Measured(start=seconds) for name, seconds in found.items()}
 
 
 def source_of(name: str, answers: Mapping[str, Mapping[str, Any]], copies: Sequence[ResolvedCopy]) -> tuple[Any, str]:

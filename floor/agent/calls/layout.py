@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from floor.agent.call import Call
-from floor.box import facts, headers, memory, paths
+from floor.box import facts, headers, memory, paths, starts
 from floor.errors import FloorError
 
 
 def look(call: Call) -> dict[str, Any]:
-    """{sources} → {memory: {total, available}, gpus, sources: {source: {config, tensors, gguf} or {error}}}."""
+    """{sources} → {memory: {total, available}, gpus, sources: {source: {config, tensors, gguf} or {error}},
+    starts: {backend: seconds of its last start}}."""
     seen = memory.read(call.root)
     sources: dict[str, Any] = {}
     for source in call.params.texts("sources"):
@@ -19,7 +20,9 @@ def look(call: Call) -> dict[str, Any]:
             sources[source] = headers.read(paths.under(call.root, Path(source)))
         except FloorError as error:
             sources[source] = {"error": str(error)}
+    begun = {name: kinds["starts"][-1] for name, kinds in starts.read(call.root).items() if kinds["starts"]}
     return {
+        "starts": {name: one["seconds"] + one["warm"] for name, one in begun.items()},
         "memory": {"total": seen.total, "available": seen.available},
         "gpus": facts.gpus(call.run),
         "sources": sources,

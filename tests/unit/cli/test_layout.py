@@ -158,6 +158,7 @@ def _spark(used: float, folder: Path) -> Callable[[dict[str, Any]], Any]:
             "memory": {"total": total, "available": total - int(used * 2**30)},
             "gpus": [{"name": "NVIDIA GB10", "total": None, "used": None, "driver": "580"}],
             "sources": {source: headers.read(folder) for source in params["sources"]},
+            "starts": {"flagship@spark-a": 421.0},
         }
 
     return answer
@@ -183,6 +184,9 @@ def test_boxes_of_the_file_tell_memory_cards_and_weights(said: Callable[..., Any
     assert {box["origin"] for box in found["boxes"].values()} == {"measured"}
     (model,) = found["models"]
     assert (model["kv_cache"], model["drafts"], model["weights"]["origin"]) == ("fp8", 4, "measured")
+    started = [backend["start"] for backend in model["layouts"][0]["backends"]]
+    assert started[0] == {"seconds": 421.0, "origin": "measured"}
+    assert started[1]["origin"] == "assumed"
     assert model["layouts"][model["recommended"]]["title"] == "copies on spark-a, spark-b"
 
 
