@@ -97,14 +97,11 @@ def _from_file(
             name: layout_look.model(name, *layout_look.source_of(name, told, some)) for name, some in copies.items()
         }
         places = [layout_look.place(name, config, answered) for name, answered in told.items()]
-    begun = {} if given else layout_look.starts(told)
-    wants = [
-        replace(
-            layout_look.configured(want, copies[name][0], critical=config.models[name].critical),
-            measured={backend: one for backend, one in begun.items() if backend.startswith(f"{name}@")},
-        )
-        for name, want in found.items()
-    ]
+    wants = []
+    for name, want in found.items():
+        asked = layout_look.configured(want, copies[name][0], critical=config.models[name].critical)
+        measured = {} if given else layout_look.measured(asked, copies[name], told)
+        wants.append(replace(asked, measured=measured))
     return wants, places
 
 

@@ -9,11 +9,16 @@ from typing import Any
 
 from floor.box import headers
 from floor.config.model import Config, ResolvedCopy
+from floor.desired.copies import unit_name
+from floor.engines.log import Start
 from floor.errors import BoxError, FloorError, UsageError
 from floor.layout import gguf, weights
 from floor.layout.architecture import shape
 from floor.layout.cards import Card, told
+from floor.layout.fit import constants
 from floor.layout.fleet import MEASURED, Measured, Place, Want
+from floor.layout.known import beside
+from floor.layout.ledger import Books
 from floor.operations.site import Site
 
 _BLOB = 500 * 2**20  # bytes: a difference in MemAvailable below it says nothing of others
@@ -40,11 +45,11 @@ def place(name: str, config: Config, told_by: Mapping[str, Any]) -> Place:
     box, memory = config.boxes[name], told_by["memory"]
     cards = tuple(_card(name, gpu, memory.get("total")) for gpu in told_by["gpus"])
     others = 0.0
-    if any(card.unified for card in cards) and memory.get("total") and memory.get("available") is not None:
-        own = sum((copy.utilization or 0.0) * memory["total"] for copy in _copies(config) if copy.box == name)
-        used = memory["total"] - memory["available"]
-        others = used if used < own else used - own
-        others = max(0.0, others if others > _BLOB else 0.0)
+    if any(card.unified for card in cards):
+        own = sum(
+            (copy.utilization or 0.0) * (memory.get("total") or 0) for copy in _copies(config) if copy.box == name
+        )
+        others = _others(told_by, own)
     return Place(name, cards, others, float(box.keep_free), linked=box.fabric is not None, origin=MEASURED)
 
 
@@ -95,13 +100,45 @@ def _card(box: str, gpu: Mapping[str, Any], total: int | None) -> Card:
     return replace(found, memory=float(memory)) if memory else found
 
 
-def starts(answers: Mapping[str, Mapping[str, Any]]) -> dict[str, Measured]:
-    """Given what boxes told, return by backend how long its last start took: what its head has seen."""
-    found: dict[str, float] = {}
+def measured(
+    want: Want, copies: Sequence[ResolvedCopy], answers: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Measured]:
+    """Given a model, its copies and what boxes told, return what its backends told of themselves: how long the last
+    start took, and what the engine takes beside weights and cache."""
+    found: dict[str, Measured] = {}
     for told_by in answers.values():
         for name, seconds in told_by.get("starts", {}).items():
-            found[name] = max(found.get(name, 0.0), float(seconds))
-    return {name: Measured(start=seconds) for name, seconds in found.items()}
+            if name.startswith(f"{want.name}@"):  # a group's head has seen the whole of its start
+                before = found.get(name, Measured()).start or 0.0
+                found[name] = Measured(start=max(before, float(seconds)))
+    for copy in copies:
+        told_by = answers.get(copy.box, {})
+        logged = told_by.get("logged", {}).get(unit_name(want.name))
+        if logged and logged["utilization"]:
+            tp = copy.args.get("tensor-parallel-size", 1)
+            own = Books(want, constants()).ledger(tp).weights(0, len(want.shape.layers))
+            total = _total(told_by)
+            parts = beside(Start(**logged["start"]), logged["utilization"], total, own)
+            found[copy.backend] = replace(found.get(copy.backend, Measured()), overhead=parts)
+    return found
+
+
+def _total(told_by: Mapping[str, Any]) -> float:
+    """Bytes of the memory that a share is of: that of the smallest card, else of the machine."""
+    cards = [gpu["total"] for gpu in told_by["gpus"] if gpu.get("total")]
+    return float(min(cards) if cards else told_by["memory"].get("total") or 0)
+
+
+def _others(told_by: Mapping[str, Any], own: float) -> float:
+    """What others take: as the guard has seen it over days, else what is taken now beyond floor's own engines."""
+    if told_by.get("others") is not None:
+        return float(told_by["others"])
+    memory = told_by["memory"]
+    if not memory.get("total") or memory.get("available") is None:
+        return 0.0
+    used = float(memory["total"] - memory["available"])
+    left = used if used < own else used - own
+    return left if left > _BLOB else 0.0
 
 
 def source_of(name: str, answers: Mapping[str, Mapping[str, Any]], copies: Sequence[ResolvedCopy]) -> tuple[Any, str]:

@@ -7,12 +7,15 @@ from typing import Any
 
 from floor.agent.call import Call
 from floor.box import facts, headers, memory, paths, starts
+from floor.box.observe import document
 from floor.errors import FloorError
 
 
 def look(call: Call) -> dict[str, Any]:
     """{sources} → {memory: {total, available}, gpus, sources: {source: {config, tensors, gguf} or {error}},
-    starts: {backend: seconds of its last start}}."""
+    starts: {backend: seconds of its last start}, others: bytes that others take by the guard's readings or null,
+    logged: {unit: {launch, utilization, start: what its log told}}}.
+    """
     seen = memory.read(call.root)
     sources: dict[str, Any] = {}
     for source in call.params.texts("sources"):
@@ -21,7 +24,10 @@ def look(call: Call) -> dict[str, Any]:
         except FloorError as error:
             sources[source] = {"error": str(error)}
     begun = {name: kinds["starts"][-1] for name, kinds in starts.read(call.root).items() if kinds["starts"]}
+    watched = document(paths.GUARD_STATE, call.root) or {}
     return {
+        "others": (watched.get("others") or {}).get("p95"),
+        "logged": watched.get("starts") or {},
         "starts": {name: one["seconds"] + one["warm"] for name, one in begun.items()},
         "memory": {"total": seen.total, "available": seen.available},
         "gpus": facts.gpus(call.run),

@@ -158,7 +158,9 @@ def _spark(used: float, folder: Path) -> Callable[[dict[str, Any]], Any]:
             "memory": {"total": total, "available": total - int(used * 2**30)},
             "gpus": [{"name": "NVIDIA GB10", "total": None, "used": None, "driver": "580"}],
             "sources": {source: headers.read(folder) for source in params["sources"]},
-            "starts": {"flagship@spark-a": 421.0},
+            "starts": {"flagship@spark-a": 421.0, "other@spark-a": 9.0},
+            "others": None,
+            "logged": {},
         }
 
     return answer
@@ -188,6 +190,24 @@ def test_boxes_of_the_file_tell_memory_cards_and_weights(said: Callable[..., Any
     assert started[0] == {"seconds": 421.0, "origin": "measured"}
     assert started[1]["origin"] == "assumed"
     assert model["layouts"][model["recommended"]]["title"] == "copies on spark-a, spark-b"
+
+
+def test_what_a_guard_has_seen_goes_before_constants(
+    said: Callable[..., Any], file: dict[str, Any], tmp_path: Path
+) -> None:
+    whole = _spark(5, tmp_path / "flagship")
+    logged = {"launch": "d", "utilization": 0.74, "start": {"available": 13.37, "graphs_estimated": 0.82}}
+    seen = {"others": (30 * 2**30), "logged": {"floor-copy-flagship.service": logged}}
+    file["spark-b"] = lambda params: {**whole(params), **seen}
+    found = json.loads(said("--json")[1])
+    assert found["boxes"]["spark-b"]["others"] == 30 * 2**30
+    cards = {
+        one["box"]: one["activations"]["origin"]
+        for backend in found["models"][0]["layouts"][0]["backends"]
+        for one in backend["cards"]
+    }
+    assert cards["spark-a"] == "assumed"
+    assert cards.get("spark-b", "measured") == "measured"
 
 
 def test_boxes_that_are_said_are_not_asked(said: Callable[..., Any], file: dict[str, Any]) -> None:
