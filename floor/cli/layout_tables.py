@@ -17,6 +17,8 @@ from floor.layout.fleet import ASSUMED, UNVERIFIED
 from floor.layout.layouts import Layout
 from floor.layout.simulate import Outcome
 
+UNEVEN = 1.3  # times the mean of the stretches: beyond that one card is worth a better one, or less of the model
+
 
 def shown(
     answer: Answer, ran: Sequence[tuple[Layout, Outcome]], *, every: bool, console: Console | None = None
@@ -131,6 +133,10 @@ def _notes(answer: Answer, chosen: Layout) -> list[str]:
         notes.append(f"the engine will log {logged} tokens; states that are kept in whole blocks leave about 80% of it")
     if not all(backend.timed for backend in chosen.backends):
         notes.append("speeds are computed; docs/layout.md shows how far off they are")
+    slow = [backend for backend in chosen.backends if backend.uneven > UNEVEN]
+    notes += [
+        f"{one.name}: its slowest stretch takes {one.uneven:.1f} times the mean and sets the pace" for one in slow
+    ]
     if answer.want.critical and not chosen.lasts:
         notes.append("it is critical and does not survive the loss of a box")
     return notes

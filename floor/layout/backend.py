@@ -18,7 +18,8 @@ class Backend:
     `blocks`: of the cache; `tokens`: what its engine will log; `holds`: what can be planned with. `at_once`: requests
     of the longest kind that fit; `longest`: the longest that fits alone. `one`: tokens a second of one stream, `all`:
     of `requests` at once; `reads`: seconds for a prompt; `starts`: until it is warm. `cache_origin`: computed, or
-    unverified where no start log checks the rule. `timed`, `started`: speeds, seconds of the start are measured.
+    unverified where no start log checks the rule. `uneven`: how much longer the slowest
+    stretch takes than the mean of them. `timed`, `started`: speeds, seconds of the start are measured.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Backend:
     reads: float
     starts: float
     cache_origin: str
+    uneven: float
     timed: bool = False
     started: bool = False
 

@@ -10,7 +10,7 @@ from floor.layout.fleet import COMPUTED, UNVERIFIED, Measured, Place, Want
 from floor.layout.ledger import Ledger
 from floor.layout.memory import Overhead, Use, use
 from floor.layout.shape import Attention, Latent, Mamba
-from floor.layout.speed import Constants, Stage, one_stream, reading, together
+from floor.layout.speed import Constants, Stage, one_stream, reading, step, together
 
 _DISK = 0.25e9  # bytes a second that weights are loaded at; assumed from starts of 5 to 13 minutes of 71 GiB
 _COPY, _GROUP = 180.0, 900.0  # seconds of a start beside that: compiling and graphs, and rendezvous; assumed
@@ -62,6 +62,7 @@ def measure(
     )
     if known.curve:
         one, every = at(known.curve, 1), at(known.curve, requests)
+    paces = [step(ledger.load, stage, max(1.0, requests / len(stages)), want.depth, constants) for stage in stages]
     reads = reading(ledger.load, stages, want.prompt, constants)
     return Backend(
         name=f"{want.name}@{'+'.join(names)}",
@@ -81,6 +82,7 @@ def measure(
         reads=want.prompt / known.reading if known.reading else reads,
         starts=known.start or _starts(uses, names),
         cache_origin=_checked(want),
+        uneven=max(paces) / (sum(paces) / len(paces)),
         timed=bool(known.curve),
         started=known.start is not None,
     )

@@ -90,6 +90,7 @@ def _backend(backend: Backend) -> dict[str, Any]:
         "name": backend.name,
         "tensor_parallel": backend.tp,
         "layers": list(backend.layers),
+        "uneven": backend.uneven,
         "cache": {
             "blocks": backend.blocks,
             "logged_tokens": backend.tokens,

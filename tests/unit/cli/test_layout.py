@@ -112,6 +112,12 @@ def test_a_picture_is_written(said: Callable[..., Any], tmp_path: Path) -> None:
     assert said("flagship=flagship", *STORY, "--svg", "no/p.svg")[2].startswith("error: no/p.svg: cannot be written")
 
 
+def test_a_card_that_sets_the_pace_is_told(said: Callable[..., Any]) -> None:
+    words = ("flagship=flagship", "--box", "fast=rtx-4090", "--box", "slow=thor,others=45GiB", "--context", "8192")
+    _, out, _ = said(*words)
+    assert "! flagship@fast+slow: its slowest stretch takes 1." in out
+
+
 def test_what_does_not_fit_is_told_and_ends_with_1(said: Callable[..., Any]) -> None:
     code, out, _ = said("flagship=flagship", "--box", "a=rtx-4090")
     assert code == 1

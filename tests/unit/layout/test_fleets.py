@@ -207,6 +207,17 @@ def test_cards_that_differ_get_stretches_that_differ() -> None:
     }
 
 
+def test_a_stretch_that_memory_forces_on_a_slow_card_is_told() -> None:
+    """The fast card is too small for its part, so the slow one has more than it should."""
+    shape = published("llama-3.3-70b")
+    want = Want("m", shape, weights.computed(shape, 8.5), 8192)
+    places = [Place("fast", (CARDS["rtx-4090"],)), Place("slow", (CARDS["gb10"],))]
+    (backend,) = next(one for one in find(Books(want, constants()), places).layouts if one.mode == "split").backends
+    assert backend.uneven > 1.3
+    even = find(Books(want, constants()), [Place("a", (CARDS["gb10"],)), Place("b", (CARDS["gb10"],))]).layouts
+    assert all(one.backends[0].uneven < 1.1 for one in even)
+
+
 def test_what_is_missing_is_told_in_gib() -> None:
     shape = published("llama-3.3-70b")
     want = Want("m", shape, weights.computed(shape, 16), 8192)

@@ -27,6 +27,7 @@ ELSEWHERE = {
     "logs",
     "launch.check",
     "launch.trial",
+    "layout.look",
     "operation.renew",
 }  # have their own
 ELSEWHERE |= {"live.follow", "bench.level"}  # streams
