@@ -26,7 +26,7 @@ SIMULATE = "Run each layout under traffic: rate=0.5,prompt=8000,answer=500,minut
 def layout(
     models: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[MODEL…]", help="Models of the file, or NAME=FOLDER with weights.", show_default=False),
+        typer.Argument(metavar="MODEL…", help="Models of the file, or NAME=FOLDER with weights.", show_default=False),
     ] = None,
     config: ConfigPath = DEFAULT,
     box: Annotated[list[str] | None, typer.Option("--box", help=BOX)] = None,

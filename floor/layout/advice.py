@@ -105,7 +105,8 @@ def _by_need(want: Want, chosen: Layout, layouts: Sequence[Layout]) -> list[str]
         if other is None or other.at_once < above:
             break
         if other is not chosen:
-            lines.append(f"{other.title} becomes right above {above - 1} requests of {want.context:,} at once")
+            many = f"{above - 1} request{'s' * (above != 2)}"
+            lines.append(f"{other.title} becomes right above {many} of {want.context:,} at once")
             break
     for below in range(want.at_once - 1, 0, -1):
         other = best(layouts, below)

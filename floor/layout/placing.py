@@ -121,11 +121,10 @@ def _time(
 
 
 def _short(want: Want, ledger: Ledger, rooms: Sequence[float]) -> Misfit:
-    blocks = max(1, ledger.needed(1, want.context))
-    whole = ledger.weights(0, ledger.layers) + blocks * ledger.per_block(0, ledger.layers)
-    missing = whole - sum(max(0.0, left) for left in rooms)
+    many = 1 if want.engine == "vllm" else want.cap
+    blocks = max(1, ledger.needed(many, want.context))
+    missing = ledger.need(blocks)(0, ledger.layers) - sum(max(0.0, left) for left in rooms)
     if missing <= 0:
         return Misfit("no cut of its layers fits these cards, though their memory would do in all")
-    return Misfit(
-        f"{missing / GIB:.1f} GiB are missing for weights and one request of {want.context:,} tokens", missing
-    )
+    asked = "one request" if many == 1 else f"{many} requests"
+    return Misfit(f"{missing / GIB:.1f} GiB are missing for weights and {asked} of {want.context:,} tokens", missing)

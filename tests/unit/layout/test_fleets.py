@@ -6,6 +6,7 @@ import itertools
 import random
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -216,6 +217,17 @@ def test_a_stretch_that_memory_forces_on_a_slow_card_is_told() -> None:
     assert backend.uneven > 1.3
     even = find(Books(want, constants()), [Place("a", (CARDS["gb10"],)), Place("b", (CARDS["gb10"],))]).layouts
     assert all(one.backends[0].uneven < 1.1 for one in even)
+
+
+def test_llama_cpp_takes_the_memory_of_every_slot_at_its_start() -> None:
+    shape = published("llama-3.1-8b")
+    want = Want("m", shape, weights.computed(shape, 4.85), 32768, cap=4, engine="llamacpp", kv_cache="q8_0")
+    assert find(Books(want, constants()), [Place("a", (CARDS["rtx-4090"],))]).layouts
+    many = find(Books(replace(want, cap=12), constants()), [Place("a", (CARDS["rtx-4090"],))])
+    assert many.layouts == ()
+    assert many.misfits["a copy on a"].why.endswith("GiB are missing for weights and 12 requests of 32,768 tokens")
+    two = find(Books(want, constants()), [Place("a", (CARDS["rtx-4090"],)), Place("b", (CARDS["rtx-4090"],))])
+    assert {layout.mode for layout in two.layouts} == {"replicas"}
 
 
 def test_what_is_missing_is_told_in_gib() -> None:
