@@ -69,6 +69,8 @@ def layout(
     asked = Asked(models or [], box or [], settings, critical or [], curve or [])
     questions = {"": operation.question(asked, lambda: load(config), lambda: open_site(config))}
     questions |= {text: operation.what_if(questions[""], text) for text in what_if or ()}
+    for line in questions[""].warnings:
+        typer.echo(f"warning: {line}", err=True)
     traffic = _traffic(simulate) if simulate else None
     found = {text: _answer(question, traffic) for text, question in questions.items()}
     if svg:
@@ -106,7 +108,11 @@ def _json(questions: dict[str, Question], found: dict[str, list[tuple[Any, Any]]
             models.append({**report.answered(answer), "simulated": [report.outcome(*one) for one in ran]})
         return {"boxes": report.fleet(questions[text].places), "models": models}
 
-    return {**case(""), "what_if": {text: case(text) for text in questions if text}}
+    return {
+        **case(""),
+        "warnings": list(questions[""].warnings),
+        "what_if": {text: case(text) for text in questions if text},
+    }
 
 
 def _show(found: dict[str, list[tuple[Any, Any]]], *, every: bool) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from floor.config.load import Loaded
+from floor.config.model import ResolvedCopy
 from floor.errors import UsageError
 from floor.layout.assign import Answer, answer
+from floor.layout.backend import Misfit
 from floor.layout.fit import constants
 from floor.layout.fleet import Place, Want
-from floor.layout.layouts import Layout
+from floor.layout.layouts import Layout, copy
 from floor.layout.ledger import Books
 from floor.layout.serving import servers
 from floor.layout.simulate import Outcome, run
@@ -22,10 +24,11 @@ from floor.operations.site import Site
 
 @dataclass(frozen=True)
 class Question:
-    """What is to be answered: models, boxes."""
+    """What is to be answered: models, boxes. `warnings`: what is wrong with the layout that the file has now."""
 
     wants: list[Want]
     places: list[Place]
+    warnings: tuple[str, ...] = ()
 
 
 def question(asked: Asked, load: Callable[[], Loaded], open_site: Callable[[], Site]) -> Question:
@@ -40,13 +43,14 @@ def question(asked: Asked, load: Callable[[], Loaded], open_site: Callable[[], S
     if len({place.name for place in places}) < len(places):
         raise UsageError("--box: found the same name twice; give each box its own")
     wants = [layout_look.here(name, source) for name, _, source in here]
+    warnings: tuple[str, ...] = ()
     if names or not here or not places:
-        more, own = _from_file(names, load, open_site, alone=bool(here) and not names, given=bool(places))
+        more, own, warnings = _from_file(names, load, open_site, alone=bool(here) and not names, given=bool(places))
         wants, places = [*more, *wants], places or own
     unknown = [name for name in asked.critical if name not in {want.name for want in wants}]
     if unknown:
         raise UsageError(f"--critical {unknown[0]}: there is no such model; write one of {_names(wants)}")
-    return Question([_asked(want, asked) for want in wants], places)
+    return Question([_asked(want, asked) for want in wants], places, warnings)
 
 
 def answers(asked: Question) -> list[Answer]:
@@ -77,7 +81,7 @@ def _from_file(
     *,
     alone: bool,
     given: bool,
-) -> tuple[list[Want], list[Place]]:
+) -> tuple[list[Want], list[Place], tuple[str, ...]]:
     """Models and boxes of floor.yaml. `alone`: none of its models is asked for; `given`: nor are its boxes."""
     config = load().config
     chosen = [] if alone else list(names or config.models)
@@ -85,13 +89,13 @@ def _from_file(
         if name not in config.models:
             known = ", ".join(config.models)
             raise UsageError(f"model {name!r}: there is no such model; write one of {known}, or {name}=FOLDER")
-    copies = {name: [copy for copy in config.copies(name) if copy.source] for name in chosen}
+    copies = {name: [one for one in config.copies(name) if one.source] for name in chosen}
     if given:
         found = {name: layout_look.here(name, some[0].source) for name, some in copies.items() if some}
         places = []
     else:
-        held = [copy for some in copies.values() for copy in some]
-        sources = {box: sorted({copy.source for copy in held if copy.box == box}) for box in config.boxes}
+        held = [one for some in copies.values() for one in some]
+        sources = {box: sorted({one.source for one in held if one.box == box}) for box in config.boxes}
         told = layout_look.look(open_site(), sources)
         found = {
             name: layout_look.model(name, *layout_look.source_of(name, told, some)) for name, some in copies.items()
@@ -102,7 +106,21 @@ def _from_file(
         asked = layout_look.configured(want, copies[name][0], critical=config.models[name].critical)
         measured = {} if given else layout_look.measured(asked, copies[name], told)
         wants.append(replace(asked, measured=measured))
-    return wants, places
+    return wants, places, tuple(_as_it_is(wants, copies, places))
+
+
+def _as_it_is(
+    wants: Sequence[Want], copies: Mapping[str, Sequence[ResolvedCopy]], places: Sequence[Place]
+) -> Iterator[str]:
+    """Copies of the file whose own share does not hold the longest request that they are to take."""
+    known = {place.name: place for place in places}
+    for want in wants:
+        for one in copies[want.name]:
+            if one.box in known and one.utilization is not None and one.engine == "vllm":
+                own = layout_look.configured(want, one, critical=want.critical)
+                found = copy(Books(own, constants()), replace(known[one.box], utilization=one.utilization))
+                if isinstance(found, Misfit):
+                    yield f"{one.backend} with its share of {one.utilization:g}: {found.why}"
 
 
 def _asked(want: Want, asked: Asked) -> Want:

@@ -71,7 +71,7 @@ def test_json_has_a_stable_shape(said: Callable[..., Any]) -> None:
     code, out, _ = said("flagship=flagship", *STORY, "--json", "--what-if", "kv_cache=fp8")
     found = json.loads(out)
     assert code == 0
-    assert set(found) == {"boxes", "models", "what_if"}
+    assert set(found) == {"boxes", "models", "warnings", "what_if"}
     assert set(found["what_if"]["kv_cache=fp8"]) == {"boxes", "models"}
     (model,) = found["models"]
     assert set(model) == {
@@ -214,6 +214,19 @@ def test_what_a_guard_has_seen_goes_before_constants(
     }
     assert cards["spark-a"] == "assumed"
     assert cards.get("spark-b", "measured") == "measured"
+
+
+def test_a_share_of_the_file_that_holds_no_request_is_warned_of(said: Callable[..., Any], file: dict[str, Any]) -> None:
+    """0.4 of 121.7 GiB is less than the weights take."""
+    code, out, err = said("--at-once", "2")
+    assert code == 0
+    lines = err.splitlines()
+    assert [line.split(": ")[:2] for line in lines] == [
+        ["warning", "flagship@spark-a with its share of 0.4"],
+        ["warning", "flagship@spark-b with its share of 0.4"],
+    ]
+    assert all(line.endswith("are missing for weights and one request of 262,144 tokens") for line in lines)
+    assert "recommended: copies on spark-a, spark-b" in out
 
 
 def test_boxes_that_are_said_are_not_asked(said: Callable[..., Any], file: dict[str, Any]) -> None:
