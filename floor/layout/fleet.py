@@ -83,6 +83,8 @@ class Want:
 
     `context`: longest request; `at_once`: requests of that length that each backend must hold at once; `cap`: requests
     at once in a backend; `critical`: it must survive the loss of any one box. `depth`: tokens of a usual request.
+    `align`: prefix caching is on, which it is by default; `small_states`: the engine was told the size of the blocks
+    that states are kept in (--mamba-block-size), so that all of the cache can be used.
     """
 
     name: str
@@ -99,12 +101,19 @@ class Want:
     prompt: int = 8192
     in_flight: int = IN_FLIGHT
     taken: float = 0.6
+    align: bool = True
+    small_states: bool = False
     measured: Mapping[str, Measured] = field(default_factory=dict)
 
     def load(self, tp: int = 1) -> Load:
         """Given how many cards share a layer, return the model as the speed model takes it."""
         setting = Setting(
-            kv_bytes=kv_bytes(self.kv_cache), block=BLOCK, tp=tp, spec=self.drafts, in_flight=self.in_flight
+            kv_bytes=kv_bytes(self.kv_cache),
+            block=BLOCK,
+            tp=tp,
+            spec=self.drafts,
+            in_flight=self.in_flight,
+            align=self.align,
         )
         return Load(self.shape, self.weights, setting, self.drafts, self.taken)
 

@@ -91,7 +91,8 @@ class Ledger:
     @property
     def holds(self) -> float:
         """The part of the cache that can be planned with."""
-        return ALIGN_HOLDS if self.table.stateful and self.load.setting.align else 1.0
+        lost = self.table.stateful and self.load.setting.align and not self.want.small_states
+        return ALIGN_HOLDS if lost else 1.0
 
 
 def _counts(places: Sequence[int], many: int) -> list[int]:

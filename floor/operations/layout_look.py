@@ -84,6 +84,8 @@ def configured(want: Want, copy: ResolvedCopy, *, critical: bool) -> Want:
         drafts=drafts,
         in_flight=flight if isinstance(flight, int) else want.in_flight,
         critical=critical,
+        align=copy.args.get("enable-prefix-caching") is not False,
+        small_states="mamba-block-size" in copy.args,
     )
 
 

@@ -91,3 +91,15 @@ def test_a_start_takes_as_long_as_theirs() -> None:
     by_mode = {layout.mode: layout.backends[0].starts / 60 for layout in found.layouts}
     assert 5 < by_mode["replicas"] < 13
     assert by_mode["split"] == pytest.approx(20, rel=0.2)
+
+
+def test_a_size_for_the_blocks_of_states_lets_all_of_the_cache_be_used() -> None:
+    usual, told = (_advice(want(small_states=small))[0].layouts[0].backends[0] for small in (False, True))
+    assert usual.tokens == told.tokens == told.holds
+    assert usual.holds == pytest.approx(0.8 * told.holds, rel=0.01)
+
+
+def test_without_prefix_caching_a_request_takes_fewer_blocks() -> None:
+    usual, bare = (_advice(want(align=align))[0].layouts[0].backends[0] for align in (True, False))
+    assert bare.blocks == usual.blocks
+    assert bare.tokens == bare.holds > usual.tokens
