@@ -42,7 +42,8 @@ def want(**changes: Any) -> Want:
 
 
 def sparks() -> list[Place]:
-    """The factory floor: two GB10, on one of which databases run."""
+    """The factory floor: two GB10, on one of which databases run. What else runs on the other is not known: 17 GiB give
+    it the 1.08 million tokens that its owners had."""
     gb10 = named("gb10")
     return [
         Place("spark-a", (gb10,), others=17 * GIB),

@@ -86,7 +86,10 @@ def test_nothing_is_lost_and_no_more_is_made_than_can_be(seed: int) -> None:
 
 
 def _story() -> dict[str, Outcome]:
-    """The owners' curve for long prompts, scaled to what they measured: 111 and 99 as copies, 180 as group."""
+    """The owners' curve for long prompts, scaled to what they measured: 111 and 99 as copies, 180 as group.
+
+    The group's own curve is not known; its shape is taken to be that of a copy.
+    """
     curve = {1: 36, 4: 81, 8: 113}
     most = {"flagship@spark-a": 111, "flagship@spark-b": 99, "flagship@spark-a+spark-b": 180}
     measured = {

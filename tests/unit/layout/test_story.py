@@ -80,8 +80,9 @@ def test_more_than_anything_holds_is_said_so() -> None:
     assert advice.reasons[0].startswith("nothing that fits holds 60 requests of 262,144 tokens at once")
 
 
-def test_one_stream_is_as_fast_as_the_owners_measured() -> None:
-    """36 tokens a second with short prompts; nothing of theirs went into the fit."""
+def test_one_stream_comes_near_what_the_owners_measured() -> None:
+    """36 tokens a second with short prompts. No proof of the model: this shape is made up, and how many drafts are
+    taken is assumed."""
     found, _ = _advice(want(depth=512))
     assert found.layouts[0].one == pytest.approx(36, rel=0.15)
 
