@@ -12,6 +12,7 @@ from floor.errors import UsageError
 CALLS = {
     "bench": ("level",),
     "box": ("reboot", "back"),
+    "calibrate": ("look", "measure", "keep"),
     "clients": ("ensure", "read", "put", "rotate", "retire"),
     "config": ("put",),
     "connections": ("look",),

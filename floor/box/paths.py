@@ -61,6 +61,7 @@ OPERATION = LIB / "operation.json"
 LOCK = LIB / "lock"
 DRAINS = LIB / "drains.json"
 EVENTS = LIB / "events.jsonl"
+CALIBRATIONS = LIB / "calibrations.json"  # what engines were measured at by `floor calibrate`
 STARTS = LIB / "starts.json"  # how long engines took to start and to stop here
 TESTS = LIB / "tooltest"  # what the tool test found of engines here, and baselines of builds
 AWAY = LIB / "away.json"  # which models a switch keeps away, and until when it expects that

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from floor.box import units
-from floor.box.command import Run, run
+from floor.box.command import Result, Run, run
 from floor.errors import FloorError
 
 
@@ -55,7 +55,18 @@ def last_lines(unit: str, lines: int = LINES, invocation: str = "", run: Run = r
     """As `last_line`, but all that are left of the last `lines`; of one start alone, given its invocation id."""
     of = [f"_SYSTEMD_INVOCATION_ID={invocation}"] if invocation else []
     argv = ["journalctl", f"_SYSTEMD_UNIT={unit}", *of, f"--lines={lines}", "--output=cat", "--no-pager", "--quiet"]
-    result = run(argv)
+    return _engines(unit, run(argv))
+
+
+def first_lines(unit: str, lines: int, invocation: str, run: Run = run) -> list[str]:
+    """As `last_lines`, but the first ones of one start: what has been logged since may be millions."""
+    of = [f"_SYSTEMD_UNIT={unit}", f"_SYSTEMD_INVOCATION_ID={invocation}"]
+    words = ["journalctl", *of, "--output=cat", "--no-pager", "--quiet"]
+    return _engines(unit, run(["sh", "-c", '"$@" | head -n "$0"', str(lines), *words]))
+
+
+def _engines(unit: str, result: Result) -> list[str]:
+    """Lines of the engine itself."""
     found = [line.strip() for line in result.out.splitlines()] if result.ok else []
     model = unit.removeprefix("floor-copy-").removeprefix("floor-group-").removesuffix(".service")
     beside = (*WAITERS, f"{model}@")

@@ -7,6 +7,7 @@ import typer
 from floor.cli import (
     bench,
     boxes,
+    calibrate,
     change,
     clients,
     export,
@@ -65,6 +66,7 @@ app.command("drain", rich_help_panel=CHANGE)(pools.drain)
 app.command("undrain", rich_help_panel=CHANGE)(pools.undrain)
 app.add_typer(keys.app, name="key", rich_help_panel=CHANGE)
 app.command("remove", rich_help_panel=CHANGE)(boxes.remove)
+app.command("calibrate", rich_help_panel=CHANGE)(calibrate.calibrate)
 app.add_typer(guard.app, name="guard", rich_help_panel=CHANGE)
 
 app.command("status", rich_help_panel=LOOK)(look.status)

@@ -11,6 +11,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from floor.engines.share import rounded
+
 from .history import Others
 from .settings import GIB
 
@@ -101,7 +103,7 @@ def _weight(wish: Wish) -> float:
 
 
 def _advice(room: Room, wish: Wish, size: int, by_worst: bool) -> Advice:
-    share = max(SMALLEST, math.floor(size / room.total * 100 + 1e-9) / 100)
+    share = max(SMALLEST, rounded(size / room.total))
     cache = None if wish.held is None else max(0, int(share * room.total) - wish.held)
     fits = wish.held is None or int(share * room.total) > wish.held
     others = f"{_gib(room.others.most)} at most" if by_worst else _gib(room.others.p95)

@@ -119,8 +119,8 @@ def _by_need(want: Want, chosen: Layout, layouts: Sequence[Layout]) -> list[str]
 def _by_edit(want: Want, chosen: Layout, places: Sequence[Place], constants: Constants) -> list[str]:
     """What another type of cache, or requests of half the length, would change."""
     edits = {
-        "with kv_cache fp8": replace(want, kv_cache="fp8") if want.kv_cache == "auto" else None,
-        "with kv_cache auto": replace(want, kv_cache="auto") if want.kv_cache.startswith("fp8") else None,
+        "with kv_cache fp8": replace(want.as_other(), kv_cache="fp8") if want.kv_cache == "auto" else None,
+        "with kv_cache auto": replace(want.as_other(), kv_cache="auto") if want.kv_cache.startswith("fp8") else None,
         f"with requests of at most {want.context // 2:,} tokens": replace(want, context=max(1, want.context // 2)),
     }
     lines = []

@@ -19,7 +19,7 @@ class Backend:
     of the longest kind that fit; `longest`: the longest that fits alone. `one`: tokens a second of one stream, `all`:
     of `requests` at once; `reads`: seconds for a prompt; `starts`: until it is warm. `cache_origin`: computed, or
     unverified where no start log checks the rule. `uneven`: how much longer the slowest
-    stretch takes than the mean of them. `timed`, `started`: speeds, seconds of the start are measured.
+    stretch takes than the mean of them. `timed`, `started`, `read_timed`: speeds, the start, the prompt are measured.
     """
 
     name: str
@@ -42,6 +42,7 @@ class Backend:
     uneven: float
     timed: bool = False
     started: bool = False
+    read_timed: bool = False
 
     @property
     def layers(self) -> tuple[int, ...]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from floor.errors import UsageError
 
 GIB = 2**30
-LPDDR, GDDR, HBM, APPLE = "lpddr", "gddr", "hbm", "apple"
+LPDDR, GDDR, HBM, APPLE, DDR = "lpddr", "gddr", "hbm", "apple", "ddr"
+CPU = "cpu"  # a box whose processor does it
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ CARDS: dict[str, Card] = {
         _card("h100-pcie", 79.1, 2000, 756, HBM),
         _card("h100-sxm", 79.1, 3350, 989, HBM),
         _card("h200", 139.8, 4800, 989, HBM),
+        _card(CPU, 64, 51.2, 1, DDR, unified=True),  # two channels of DDR4-3200
     )
 }
 # What drivers call them, in lower case -> the name above. The first that is in the driver's name counts.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from floor.layout.backend import Backend
@@ -36,7 +37,7 @@ def measure(
     stages = tuple(stage for _, _, stage in kept)
     names = tuple(dict.fromkeys(place.name for cards, _, _ in kept for place, _ in cards))
     held = [
-        (left - ledger.weights(stage.start, stage.end)) // per
+        min(left - ledger.weights(stage.start, stage.end), want.given or math.inf) // per
         for _, left, stage in kept
         if (per := ledger.per_block(stage.start, stage.end))
     ]
@@ -60,10 +61,13 @@ def measure(
     every = (
         together(ledger.load, stages, requests, want.depth, constants, boxes=len(names)) if want.shape.causal else 0.0
     )
+    reads = reading(ledger.load, stages, want.prompt, constants)
+    if known.speeds:
+        one, every = known.speeds.together(1, want.depth), known.speeds.together(requests, want.depth)
+        reads = known.speeds.reading(want.prompt)
     if known.curve:
         one, every = at(known.curve, 1), at(known.curve, requests)
     paces = [step(ledger.load, stage, max(1.0, requests / len(stages)), want.depth, constants) for stage in stages]
-    reads = reading(ledger.load, stages, want.prompt, constants)
     return Backend(
         name=f"{want.name}@{'+'.join(names)}",
         boxes=names,
@@ -79,11 +83,12 @@ def measure(
         one=one,
         all=every,
         requests=requests,
-        reads=want.prompt / known.reading if known.reading else reads,
+        reads=reads,
         starts=known.start or _starts(uses, names),
         cache_origin=_checked(want),
         uneven=max(paces) / (sum(paces) / len(paces)),
-        timed=bool(known.curve),
+        timed=bool(known.curve or known.speeds),
+        read_timed=known.speeds is not None,
         started=known.start is not None,
     )
 

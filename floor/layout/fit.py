@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from floor.layout.cache import Setting
-from floor.layout.cards import APPLE, CARDS, GDDR, HBM, LPDDR
+from floor.layout.cards import APPLE, CARDS, DDR, GDDR, HBM, LPDDR
 from floor.layout.rows import BATCHES, ONE_STREAM, PROMPTS, Row, model
 from floor.layout.speed import Constants, Load, Stage, cached, reading, together
 from floor.layout.weights import computed, read_bytes
@@ -49,6 +49,7 @@ def constants() -> Constants:
         else:
             slope, fixed[kind] = _line(points)
             efficiency[kind] = 1 / slope
+    efficiency[DDR], fixed[DDR] = efficiency[LPDDR], fixed[LPDDR]  # assumed: no row has it
     first = Constants(efficiency, fixed, _reading(), 1.0, (0.0, _INSIDE), _HANDING)
     first = replace(first, alike=_alike(first))
     (two,) = [row for row in ONE_STREAM if row.fit and row.tp > 1]

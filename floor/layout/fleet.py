@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from floor.engines.share import rounded
 from floor.layout.cache import BLOCK, IN_FLIGHT, Setting
+from floor.layout.calibrated import Speeds
 from floor.layout.cards import GIB, Card
 from floor.layout.shape import Shape
 from floor.layout.speed import Load
@@ -54,7 +55,7 @@ class Place:
         most = _MOST_UNIFIED - card.taken / card.memory
         if card.taken:  # beside another engine each gets its cache in bytes: rounding would lose 1% for each
             return max(0.0, min(most, left))
-        return max(0.0, math.floor(min(most, left) * 100 + 1e-9) / 100)
+        return max(0.0, rounded(min(most, left)))
 
     def usable(self, card: Card) -> float:
         """Given one of its cards, return the bytes that an engine on it gets in all."""
@@ -68,13 +69,13 @@ class Measured:
     """What one backend told of itself: it goes before every constant.
 
     `overhead`: bytes on each card by part (activations, runtime, graphs); `curve`: {requests at once: tokens a
-    second of all}; `start`: seconds until it was warm; `reading`: tokens of prompt a second.
+    second of all}, as a person says; `start`: seconds until it was warm; `speeds`: what `floor calibrate` found.
     """
 
     overhead: Mapping[str, float] = field(default_factory=dict)
     curve: Mapping[int, float] = field(default_factory=dict)
     start: float | None = None
-    reading: float | None = None
+    speeds: Speeds | None = None
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,8 @@ class Want:
     `context`: longest request; `at_once`: requests of that length that each backend must hold at once; `cap`: requests
     at once in a backend; `critical`: it must survive the loss of any one box. `depth`: tokens of a usual request.
     `align`: prefix caching is on, which it is by default; `small_states`: the engine was told the size of the blocks
-    that states are kept in (--mamba-block-size), so that all of the cache can be used.
+    that states are kept in (--mamba-block-size), so that all of the cache can be used. `model_bytes`: of one of its
+    values, which a cache of the kind `auto` has as well. `given`: bytes that its cache has whatever is left.
     """
 
     name: str
@@ -103,12 +105,15 @@ class Want:
     taken: float = 0.6
     align: bool = True
     small_states: bool = False
+    model_bytes: int = 2
+    given: float | None = None
     measured: Mapping[str, Measured] = field(default_factory=dict)
 
     def load(self, tp: int = 1) -> Load:
         """Given how many cards share a layer, return the model as the speed model takes it."""
         setting = Setting(
-            kv_bytes=kv_bytes(self.kv_cache),
+            kv_bytes=self.model_bytes if self.kv_cache == "auto" else kv_bytes(self.kv_cache),
+            model_bytes=self.model_bytes,
             block=BLOCK,
             tp=tp,
             spec=self.drafts,
@@ -116,6 +121,11 @@ class Want:
             align=self.align,
         )
         return Load(self.shape, self.weights, setting, self.drafts, self.taken)
+
+    def as_other(self) -> Want:
+        """Return it without what was measured of its speed: it is to be another build than the one that was."""
+        slower = {name: replace(one, curve={}, speeds=None) for name, one in self.measured.items()}
+        return replace(self, measured=slower)
 
     @property
     def mixture(self) -> bool:
@@ -128,3 +138,8 @@ def kv_bytes(kind: str) -> float:
     if kind.startswith("fp8"):
         return 1.0
     return {**_KV_BYTES, **_GGML}.get(kind, 2.0)
+
+
+def boxes_of(backend: str) -> list[str]:
+    """Given a backend's name, return the boxes that it stands on, the head first."""
+    return backend.rpartition("@")[2].split("+")

@@ -55,7 +55,7 @@ def _constants() -> Iterator[str]:
     for kind, share in found.efficiency.items():
         yield f"| share of the bandwidth, {kind} | {share:.2f} | {_origin(kind)} |"
     for kind, seconds in found.fixed.items():
-        yield f"| fixed time a step, {kind} | {seconds * 1000:.2f} ms | fitted |"
+        yield f"| fixed time a step, {kind} | {seconds * 1000:.2f} ms | {_fixed(kind)} |"
     for name, share in zip(("dense models", "mixtures of experts", "attention"), found.reading, strict=True):
         yield f"| share of the compute, {name} | {share:.2f} | fitted |"
     yield f"| power of the tokens that choose experts | {found.alike:.2f} | fitted |"
@@ -66,8 +66,16 @@ def _constants() -> Iterator[str]:
     yield ""
 
 
+def _fixed(kind: str) -> str:
+    return "that of lpddr, assumed" if kind == "ddr" else "fitted"
+
+
 def _origin(kind: str) -> str:
-    return {"hbm": "that of gddr: one row is too few for two", "apple": "that of lpddr"}.get(kind, "fitted")
+    return {
+        "hbm": "that of gddr: one row is too few for two",
+        "apple": "that of lpddr",
+        "ddr": "that of lpddr, assumed",
+    }.get(kind, "fitted")
 
 
 def _set(title: str, rows: Sequence[Row]) -> Iterator[str]:

@@ -101,7 +101,7 @@ def _backend(backend: Backend) -> dict[str, Any]:
         },
         "one_stream": {"tokens_per_second": backend.one, "origin": speed},
         "at_cap": {"requests": backend.requests, "tokens_per_second": backend.all, "origin": speed},
-        "prompt": {"seconds": backend.reads, "origin": COMPUTED},
+        "prompt": {"seconds": backend.reads, "origin": MEASURED if backend.read_timed else COMPUTED},
         "start": {"seconds": backend.starts, "origin": MEASURED if backend.started else ASSUMED},
         "cards": [_use(used) for used in backend.uses],
     }

@@ -24,12 +24,16 @@ def servers(books: Books, layout: Layout) -> list[Server]:
             backend.blocks * max(group.block for group in ledger.table.groups) if ledger.table.groups else float("inf")
         )
         reads = 0.0 if curve else backend.reads / want.prompt
-        speed = (lambda many, curve=curve: at(curve, many)) if curve else _computed(books, backend)
+        speed = (lambda many, curve=curve: at(curve, many)) if curve else _speed(books, backend)
         found.append(Server(backend.name, speed, reads, want.cap, min(tokens, max(backend.holds, want.context))))
     return found
 
 
-def _computed(books: Books, backend: Backend) -> Callable[[int], float]:
+def _speed(books: Books, backend: Backend) -> Callable[[int], float]:
+    """The speed by requests at once: as measured, else as computed."""
+    measured = books.want.measured.get(backend.name)
+    if measured and (speeds := measured.speeds):
+        return lambda many: speeds.together(many, books.want.depth)
     load = books.ledger(backend.tp).load
     known: dict[int, float] = {}
 

@@ -9,6 +9,7 @@ from typing import Any
 from floor.config.model import Config, ResolvedCopy
 from floor.desired.state import MODES
 from floor.desired.watch import Engine, engines
+from floor.engines import share
 from floor.engines.log import Start
 from floor.guard.advise import Advice, Room, Wish, advise
 from floor.guard.history import Others
@@ -44,7 +45,7 @@ def advice_for(config: Config, box: str, told: Mapping[str, Any]) -> BoxAdvice:
         return BoxAdvice(box, (), "its guard does not know yet what else runs here; it reads twice a minute")
     others = Others(**state["others"])
     room = Room(state["total"], config.boxes[box].keep_free, state["floor"], others)
-    found = advise(room, [wish(one, state) for one in here])
+    found = advise(room, [wish(one, state, told.get("calibrated") or {}) for one in here])
     shares = sum(one.copy.utilization or ENGINE_SHARE for one in here)
     left = (room.total - others.p95 - int(room.total * shares)) / GIB
     days = f"{others.days} day" + ("s" if others.days > 1 else "")
@@ -64,19 +65,20 @@ def card(copy: ResolvedCopy) -> bool:
     return copy.engine == "vllm" and not bare and "VLLM_CPU_KVCACHE_SPACE" not in copy.env
 
 
-def wish(engine: Engine, state: Mapping[str, Any]) -> Wish:
-    """Given an engine and its box's report, return what it should be given room for, from what its last start logged.
+def wish(engine: Engine, state: Mapping[str, Any], calibrated: Mapping[str, Any]) -> Wish:
+    """Given an engine, its box's report and what backends there were measured at, return what it should be given room
+    for, from what its last start logged: as the guard saw it, else as `floor calibrate` did.
 
     A part of a group holds its own share of the weights and of each token's cache, and logs what is its own.
     """
     copy = engine.copy
-    logged = state["starts"].get(engine.unit)
+    logged = state["starts"].get(engine.unit) or calibrated.get(copy.backend)
     start = Start(**logged["start"]) if logged else Start()
-    if logged is None or start.available is None or logged["utilization"] is None:
+    cache = share.cache(start)
+    if logged is None or cache is None or logged["utilization"] is None:
         return Wish(copy.backend, copy.utilization)
-    cache = int(start.available * GIB)
-    held = int(logged["utilization"] * state["total"]) - cache
+    held = share.held(start, logged["utilization"], state["total"]) or 0.0
     wanted = None
     if start.tokens and copy.context and copy.max_requests:
         wanted = int(cache / start.tokens * copy.context * copy.max_requests)
-    return Wish(copy.backend, copy.utilization, held, wanted)
+    return Wish(copy.backend, copy.utilization, int(held), wanted)

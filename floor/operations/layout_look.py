@@ -14,7 +14,8 @@ from floor.engines.log import Start
 from floor.errors import BoxError, FloorError, UsageError
 from floor.layout import gguf, weights
 from floor.layout.architecture import shape
-from floor.layout.cards import Card, told
+from floor.layout.calibrated import parse
+from floor.layout.cards import CARDS, CPU, Card, told
 from floor.layout.fit import constants
 from floor.layout.fleet import MEASURED, Measured, Place, Want
 from floor.layout.known import beside
@@ -24,13 +25,16 @@ from floor.operations.site import Site
 _BLOB = 500 * 2**20  # bytes: a difference in MemAvailable below it says nothing of others
 
 
-def look(site: Site, sources: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Any]]:
-    """Given a site and which sources are to be read on which box, return what each managed box told.
+def look(
+    site: Site, sources: Mapping[str, Sequence[str]], boxes: Sequence[str] | None = None
+) -> dict[str, dict[str, Any]]:
+    """Given a site, which sources are to be read on which box, and boxes (None: all managed ones), return what each
+    told.
 
     Raise BoxError where one does not answer.
     """
-    asked = {box: list(sources.get(box, ())) for box in site.boxes}
-    answers = site.each(site.boxes, lambda box, transport: transport.call("layout.look", {"sources": asked[box]}))
+    asked = {box: list(sources.get(box, ())) for box in (site.boxes if boxes is None else boxes)}
+    answers = site.each(asked, lambda box, transport: transport.call("layout.look", {"sources": asked[box]}))
     failed = [str(answer) for answer in answers.values() if isinstance(answer, BoxError)]
     if failed:
         raise BoxError("\n".join([*failed, "say by --box NAME=CARD what the boxes are, where they cannot be asked"]))
@@ -44,17 +48,19 @@ def place(name: str, config: Config, told_by: Mapping[str, Any]) -> Place:
     """
     box, memory = config.boxes[name], told_by["memory"]
     cards = tuple(_card(name, gpu, memory.get("total")) for gpu in told_by["gpus"])
+    if not cards and any(copy.box == name and copy.engine != "ollama" for copy in _copies(config)):
+        cards = (replace(CARDS[CPU], memory=float(memory.get("total") or 0)),)
     others = 0.0
     if any(card.unified for card in cards):
-        own = sum(
-            (copy.utilization or 0.0) * (memory.get("total") or 0) for copy in _copies(config) if copy.box == name
-        )
+        own = sum(_own(copy, memory.get("total") or 0) for copy in _copies(config) if copy.box == name)
         others = _others(told_by, own)
     return Place(name, cards, others, float(box.keep_free), linked=box.fabric is not None, origin=MEASURED)
 
 
 def model(name: str, told_by: Mapping[str, Any], where: str) -> Want:
     """Given a model's name, what headers told of its weights and where these lie, return it with nothing asked yet."""
+    if "error" in told_by:
+        raise FloorError(f"{where}: {told_by['error']}")
     config = gguf.config(told_by["config"], where) if told_by["gguf"] else told_by["config"]
     found = shape(config, where if told_by["gguf"] else f"{where}/config.json")
     tensors = told_by["tensors"]
@@ -86,11 +92,26 @@ def configured(want: Want, copy: ResolvedCopy, *, critical: bool) -> Want:
         critical=critical,
         align=copy.args.get("enable-prefix-caching") is not False,
         small_states="mamba-block-size" in copy.args,
+        model_bytes=4 if str(copy.args.get("dtype")) in ("float32", "float") else 2,
+        given=given(copy) if "VLLM_CPU_KVCACHE_SPACE" in copy.env else None,
     )
+
+
+def given(copy: ResolvedCopy) -> float | None:
+    """The bytes of the cache that a copy was told to have; None where it takes what is left."""
+    space = copy.env.get("VLLM_CPU_KVCACHE_SPACE", "")  # GiB, of vLLM on a CPU
+    if space.isdigit():
+        return float(space) * 2**30
+    return float(copy.cache_memory) if copy.cache_memory is not None else None
 
 
 def _copies(config: Config) -> list[ResolvedCopy]:
     return [copy for name in config.models for copy in config.copies(name)]
+
+
+def _own(copy: ResolvedCopy, total: float) -> float:
+    """What an engine of floor's own takes of a memory that all share, as far as the file says."""
+    return (copy.utilization or 0.0) * total or given(copy) or 0.0
 
 
 def _card(box: str, gpu: Mapping[str, Any], total: int | None) -> Card:
@@ -106,17 +127,21 @@ def measured(
     want: Want, copies: Sequence[ResolvedCopy], answers: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Measured]:
     """Given a model, its copies and what boxes told, return what its backends told of themselves: how long the last
-    start took, and what the engine takes beside weights and cache."""
+    start took, what the engine takes beside weights and cache, and what it was measured at."""
     found: dict[str, Measured] = {}
+    for told_by in answers.values():
+        for name, one in told_by.get("calibrated", {}).items():
+            if name.startswith(f"{want.name}@") and (speeds := parse(one["points"])):
+                found[name] = Measured(speeds=speeds)
     for told_by in answers.values():
         for name, seconds in told_by.get("starts", {}).items():
             if name.startswith(f"{want.name}@"):  # a group's head has seen the whole of its start
-                before = found.get(name, Measured()).start or 0.0
-                found[name] = Measured(start=max(before, float(seconds)))
+                before = found.get(name, Measured())
+                found[name] = replace(before, start=max(before.start or 0.0, float(seconds)))
     for copy in copies:
         told_by = answers.get(copy.box, {})
-        logged = told_by.get("logged", {}).get(unit_name(want.name))
-        if logged and logged["utilization"]:
+        logged = told_by.get("logged", {}).get(unit_name(want.name)) or told_by.get("calibrated", {}).get(copy.backend)
+        if logged and logged.get("utilization") and logged.get("start"):
             tp = copy.args.get("tensor-parallel-size", 1)
             own = Books(want, constants()).ledger(tp).weights(0, len(want.shape.layers))
             total = _total(told_by)

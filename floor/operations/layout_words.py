@@ -10,7 +10,7 @@ from floor.config.values import size
 from floor.errors import UsageError
 from floor.layout import traffic, weights
 from floor.layout.cards import Card, named
-from floor.layout.fleet import Measured, Place, Want
+from floor.layout.fleet import Measured, Place, Want, boxes_of
 from floor.layout.traffic import Chance, Traffic
 
 _GGML = ("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")
@@ -57,6 +57,9 @@ def edit(text: str, want: Want, places: Sequence[Place]) -> tuple[Want, list[Pla
             at = names.index(name)
             kept = changed[at]
             changed[at] = _of_box(kept, part, value) if part else _with_cards(kept, value)
+            if not part:  # what was measured there was measured on the cards of now
+                measured = {one: told for one, told in want.measured.items() if name not in boxes_of(one)}
+                want = replace(want, measured=measured)
         else:
             want = setting(want, key, value, f"--what-if {text}")
     return want, changed
@@ -68,17 +71,18 @@ def setting(want: Want, key: str, value: str, where: str) -> Want:
         found = _count(value, where, key, least=0 if key == "drafts" else 1)
         if key == "context" and want.shape.context and found > want.shape.context:
             raise UsageError(f"{where}: {want.name} allows requests of {want.shape.context} tokens; found {found}")
-        return replace(want, **{key: found})  # type: ignore[arg-type]
+        kept = want.as_other() if key == "drafts" and found != want.drafts else want
+        return replace(kept, **{key: found})  # type: ignore[arg-type]
     if key == "kv_cache":
         if value not in _CACHES:
             raise UsageError(f"{where}: found kv_cache {value!r}; write one of {', '.join(_CACHES)}")
-        return replace(want, kv_cache=value)
+        return replace(want if value == want.kv_cache else want.as_other(), kv_cache=value)
     if key == "quant":
         if value not in weights.BITS:
             raise UsageError(f"{where}: found quant {value!r}; write one of {', '.join(weights.BITS)}")
-        return replace(want, weights=weights.computed(want.shape, weights.BITS[value]))
+        return replace(want.as_other(), weights=weights.computed(want.shape, weights.BITS[value]))
     if key == "weights":
-        return replace(want, weights=weights.scaled(want.weights, _bytes(value, where)))
+        return replace(want.as_other(), weights=weights.scaled(want.weights, _bytes(value, where)))
     known = ", ".join((*_COUNTS, "kv_cache", "quant", "weights"))
     raise UsageError(f"{where}: found {key!r}, no box and no setting; write a box or one of {known}")
 

@@ -11,8 +11,8 @@ from floor.plan.seen import OperationSeen, Seen
 
 ABORT = "deploy --abort"  # the verb of an operation that goes back
 SWITCH, SWITCH_BACK = "switch", "switch --abort"
-BENCH = "bench"
 SWAP, SWAP_BACK = "swap", "swap --abort"
+BENCH, CALIBRATE = "bench", "calibrate"  # they change nothing, and leave nothing behind
 
 
 def unfinished(seen: Mapping[str, Seen]) -> OperationSeen | None:
@@ -66,8 +66,8 @@ def finishing(verb: str, target: Any) -> str:
     """Given the verb and target of an operation, return the command that goes on with it."""
     if verb in ("restart", "reboot") and isinstance(target, dict):
         return " ".join([f"floor {verb}", *sorted(target)])
-    if verb == "remove" and isinstance(target, str):
-        return f"floor remove {target}"
+    if verb in ("remove", CALIBRATE) and isinstance(target, str):
+        return f"floor {verb} {target}"
     if verb == SWITCH and isinstance(target, dict):
         return f"floor {verb} {target.get('mode')}"
     if verb == SWAP and isinstance(target, dict):

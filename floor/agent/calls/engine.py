@@ -20,7 +20,7 @@ def check(call: Call) -> dict[str, Any]:
 
     async def once() -> dict[str, Any]:
         async with make_client() as client:
-            for target in _targets(call):
+            for target in targets(call):
                 verdict = await ask(client, target, timeout=call.params.timeout())
                 if verdict.reason is not Reason.AUTH_REQUIRED:
                     break
@@ -54,9 +54,9 @@ def _idle(call: Call) -> tuple[bool, dict[str, Any]]:
     from floor.box.status_ask import MuteError, StrangerError, get
     from floor.healthcheck.dialects import find
 
-    targets = _targets(call)
-    dialect, load, said, gone = find(targets[0].dialect), None, "its page has no counts", ""
-    for target in targets:
+    asked = targets(call)
+    dialect, load, said, gone = find(asked[0].dialect), None, "its page has no counts", ""
+    for target in asked:
         try:
             load = dialect.load(get(f"{target.url}{dialect.metrics}", target.key))
         except StrangerError as error:  # the next key, if there is one
@@ -70,7 +70,7 @@ def _idle(call: Call) -> tuple[bool, dict[str, Any]]:
             gone = f"nothing answers there: {error.strerror or error}"
         break
     running, waiting = (load.running, load.waiting) if load else (None, None)
-    connections = _connections(targets[0].url)
+    connections = _connections(asked[0].url)
     quiet, reason = running == 0 and waiting == 0, ""
     if gone:
         quiet, reason = True, gone
@@ -89,8 +89,11 @@ def _connections(url: str) -> int | None:
     )
 
 
-def _targets(call: Call) -> list[Any]:
-    """The engine with each key that it may have: two while its key is being replaced."""
+def targets(call: Call) -> list[Any]:
+    """Given a call that names a backend, return who is asked: the engine, with each key that it may have.
+
+    There are two while its key is being replaced.
+    """
     from floor.healthcheck.target import Target
 
     params = call.params

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from floor.agent.call import Call
-from floor.box import events, holds, paths, systemctl
+from floor.box import calibrations, events, holds, paths, systemctl
 from floor.box.observe import document, text
 
 SERVICE = "floor-guard.service"
@@ -14,13 +14,15 @@ SERVICE = "floor-guard.service"
 
 def state(call: Call) -> dict[str, Any]:
     """{} → {state: its last report or null, age: seconds since then or null, unit: the state of its service as systemd
-    says, mode: of the box, or null, holds: {unit: hold}}."""
+    says, mode: of the box, or null, holds: {unit: hold}, calibrated: {backend: the last of what `floor calibrate`
+    found}}."""
     found = document(paths.GUARD_STATE, call.root)
     age = None if found is None else max(0.0, round(call.wall() - found["at"], 1))
     kept = {unit: asdict(one) for unit, one in holds.read(call.root).items()}
     mode = (text(str(paths.MODE), call.root) or "").strip() or None
     runs = systemctl.show([SERVICE], call.run)[SERVICE].active
-    return {"state": found, "age": age, "unit": runs, "mode": mode, "holds": kept}
+    known = {name: entries[-1] for name, entries in calibrations.read(call.root).items() if entries}
+    return {"state": found, "age": age, "unit": runs, "mode": mode, "holds": kept, "calibrated": known}
 
 
 def release(call: Call) -> dict[str, Any]:

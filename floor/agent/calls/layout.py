@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from floor.agent.call import Call
-from floor.box import facts, headers, memory, paths, starts
+from floor.box import calibrations, facts, headers, memory, paths, starts
 from floor.box.observe import document
 from floor.errors import FloorError
 
@@ -14,7 +14,8 @@ from floor.errors import FloorError
 def look(call: Call) -> dict[str, Any]:
     """{sources} → {memory: {total, available}, gpus, sources: {source: {config, tensors, gguf} or {error}},
     starts: {backend: seconds of its last start}, others: bytes that others take by the guard's readings or null,
-    logged: {unit: {launch, utilization, start: what its log told}}}.
+    logged: {unit: {launch, utilization, start: what its log told}}, calibrated: {backend: the last of what `floor
+    calibrate` found}}.
     """
     seen = memory.read(call.root)
     sources: dict[str, Any] = {}
@@ -27,6 +28,7 @@ def look(call: Call) -> dict[str, Any]:
     watched = document(paths.GUARD_STATE, call.root) or {}
     return {
         "others": (watched.get("others") or {}).get("p95"),
+        "calibrated": {name: some[-1] for name, some in calibrations.read(call.root).items() if some},
         "logged": watched.get("starts") or {},
         "starts": {name: one["seconds"] + one["warm"] for name, one in begun.items()},
         "memory": {"total": seen.total, "available": seen.available},

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from floor.agent.call import Call
-from floor.agent.calls.engine import _targets
+from floor.agent.calls.engine import targets
 from floor.agent.params import Params
 from floor.agent.registry import CALLS, find, names
 from floor.box import secrets
@@ -116,7 +116,7 @@ def test_the_real_agent_takes_them_all(sent: dict[tuple[str, tuple[str, ...]], d
     for (name, _), params in sorted(sent.items()):
         call = _call(name, params, tmp_path)
         if name.startswith("engine."):
-            _targets(call)  # what follows asks the network
+            targets(call)  # what follows asks the network
         elif name.startswith("verify."):
             assert (call.params.whole("port", 1), call.params.text("model")) == (8080, "flagship")
         else:
