@@ -148,6 +148,9 @@ class SimulatedBox:
         self.tests: dict[str, dict[str, Any]] = {}  # the last tool test of each unit
         self.baselines: dict[str, dict[str, str]] = {}  # by model and name
         self.sizes: dict[str, int] = {}  # of folders of weights
+        self.logged: dict[str, Any] = {}  # what the log of an engine's start tells
+        self.headers: dict[str, Any] = {}  # of weights, by their folder
+        self.calibrations: dict[str, Any] = {}  # what backends were measured at
         self.noted: dict[str, Any] = {}  # how long starts and stops took here
         self.pools = Pools(self)
         self.calls = answering(self)

@@ -16,7 +16,20 @@ from floor.config.load import Loaded, parse
 from floor.config.model import Config
 from floor.desired.build import build
 from floor.desired.state import MODES, BoxFacts, BoxState
-from floor.operations import abort, change, deploy, lease, reboot, restart, site, status, swap, swap_back, switch
+from floor.operations import (
+    abort,
+    calibrate,
+    change,
+    deploy,
+    lease,
+    reboot,
+    restart,
+    site,
+    status,
+    swap,
+    swap_back,
+    switch,
+)
 from floor.operations.change import Change
 from floor.operations.foreign import Meeting
 from floor.operations.outcome import Outcome
@@ -61,6 +74,9 @@ LOOKING = {
     "foreign.look",
     "fabric.look",
     "fabric.meet",
+    "layout.look",
+    "calibrate.look",
+    "calibrate.measure",
     "operation.renew",
 } | WAITING
 UNCHANGED = Wish()
@@ -314,6 +330,7 @@ def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let operations run on simulated boxes: the clock is the world's, and no thread keeps the lease."""
     monkeypatch.setattr(site, "build", built)
     monkeypatch.setattr(change, "Lease", KeptLease)
+    monkeypatch.setattr(calibrate, "Lease", KeptLease)
     monkeypatch.setattr(lease, "caller", lambda: dict(CALLER))
     monkeypatch.setattr(reboot, "boot", lambda: "boot of the laptop")
     for module in (swap, swap_back):

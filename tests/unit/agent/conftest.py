@@ -51,7 +51,7 @@ class Box:
         words = [word for word in argv if not word.startswith("-")]
         if argv[0] == "docker":
             return self._docker(list(argv))
-        if argv[0] == "journalctl":
+        if argv[0] in ("journalctl", "sh"):
             return Result(0, self.log, "")
         if argv[0] == "nvidia-smi":
             return Result(None, "", "nvidia-smi: not found")

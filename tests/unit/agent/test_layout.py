@@ -14,7 +14,7 @@ def test_headers_are_read_and_what_is_missing_is_told(box: Box) -> None:
     disk.folder(box.root / "models" / "small", small, {"model.layers.0.mlp.up_proj.weight": 40})
     starts.started("flagship@spark-a", launch="d", seconds=400, warm=21, at=1, root=box.root)
     found = box.call("layout.look", sources=["/models/small", "/models/other"])
-    assert set(found) == {"memory", "gpus", "sources", "starts", "others", "logged"}
+    assert set(found) == {"memory", "gpus", "sources", "starts", "others", "logged", "calibrated"}
     assert set(found["memory"]) == {"total", "available"}
     assert found["gpus"] == []
     assert (found["others"], found["logged"]) == (None, {})

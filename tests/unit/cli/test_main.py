@@ -27,7 +27,7 @@ def test_every_commands_help_renders(floor: Floor, name: str) -> None:
     assert (done.code, done.err) == (0, "")
     assert f"Usage: floor {name}" in done.out
     for param in GROUP.commands[name].params:
-        assert param.name in ("box", "backend", "backends", "names", "path") or param.opts[0] in done.out
+        assert param.name in ("box", "backend", "backends", "names", "path", "models") or param.opts[0] in done.out
 
 
 def test_help_names_every_command_with_what_it_does(floor: Floor) -> None:

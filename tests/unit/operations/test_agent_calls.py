@@ -16,7 +16,7 @@ from floor.box import secrets
 from floor.box.command import Result
 from floor.box.locked import mine
 from floor.errors import FloorError, UsageError
-from floor.operations import checks, clients, drain, guard, key, logs, metrics, removal, watchdog
+from floor.operations import calibrate, checks, clients, drain, guard, key, logs, metrics, removal, watchdog
 from floor.operations.status import status
 from floor.operations.swap_edit import Wish
 from tests.simulated.situation import SPLIT, THREE_BOXES, Situation
@@ -27,7 +27,6 @@ ELSEWHERE = {
     "logs",
     "launch.check",
     "launch.trial",
-    "layout.look",
     "operation.renew",
 }  # have their own
 ELSEWHERE |= {"live.follow", "bench.level"}  # streams
@@ -70,6 +69,8 @@ def sent(situation: Situation) -> dict[tuple[str, tuple[str, ...]], dict[str, An
     site = situation.site()
     drain.drain(site, drain.find(site, "spark-c"), print, last=False)
     drain.undrain(site, drain.find(site, "spark-c"), print)
+    situation.box("spark-c").logged = {"available": 8.0}
+    calibrate.calibrate(site, copy := calibrate.find(site, "spark-c"), calibrate.works(copy), print, print, force=False)
     situation.box("spark-c").up = False
     situation.deploy()
     situation.box("spark-c").up = True
@@ -115,7 +116,7 @@ def test_the_real_agent_takes_them_all(sent: dict[tuple[str, tuple[str, ...]], d
     secrets.put("the-engine-key-of-all", "the-status-key-of-all", tmp_path, mine())
     for (name, _), params in sorted(sent.items()):
         call = _call(name, params, tmp_path)
-        if name.startswith("engine."):
+        if name.startswith("engine.") or name == "calibrate.measure":
             targets(call)  # what follows asks the network
         elif name.startswith("verify."):
             assert (call.params.whole("port", 1), call.params.text("model")) == (8080, "flagship")
