@@ -16,6 +16,7 @@ from floor.layout.layouts import Layout, copy
 from floor.layout.ledger import Books
 from floor.layout.serving import servers
 from floor.layout.simulate import Outcome, run
+from floor.layout.taught import taught
 from floor.layout.traffic import Traffic
 from floor.operations import layout_look, layout_words
 from floor.operations.layout_words import Asked
@@ -106,6 +107,7 @@ def _from_file(
         asked = layout_look.configured(want, copies[name][0], critical=config.models[name].critical)
         measured = {} if given else layout_look.measured(asked, copies[name], told)
         wants.append(replace(asked, measured=measured))
+    places = [taught(place, wants, constants()) for place in places]
     return wants, places, tuple(_as_it_is(wants, copies, places))
 
 

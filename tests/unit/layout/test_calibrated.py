@@ -15,6 +15,7 @@ from floor.layout.layouts import find
 from floor.layout.ledger import Books
 from floor.layout.serving import servers
 from floor.layout.simulate import run
+from floor.layout.taught import taught
 from floor.layout.traffic import Request, Traffic
 from floor.operations import layout_words
 from tests.unit.layout.fleets import want
@@ -123,3 +124,32 @@ def test_an_edit_that_makes_it_another_build_or_another_card_is_not_what_was_mea
     changed, _ = layout_words.edit(text, _measured(kv_cache="fp8"), [_place()])
     found = changed.measured.get("flagship@spark-a")
     assert bool(found and found.speeds) is kept
+
+
+def test_what_a_box_was_measured_at_teaches_its_card() -> None:
+    """A box at 0.8 of the bandwidth and 0.6 of the compute that the table has: found again from its speeds."""
+    real = replace(named("gb10"), bandwidth=0.8 * named("gb10").bandwidth, compute=0.6 * named("gb10").compute)
+    asked = want(kv_cache="fp8", prompt=4096)
+    points = []
+    for depth in (512, 4096, 16384):
+        slow = find(Books(replace(asked, depth=depth + 32, prompt=depth), constants()), [Place("spark-a", (real,))])
+        backend = slow.layouts[0].backends[0]
+        points.append(Point(1, depth, 64, backend.reads, backend.one))
+    known = replace(asked, measured={"flagship@spark-a": Measured(speeds=Speeds(tuple(points)))})
+    (card,) = taught(_place(), [known], constants()).cards
+    assert card.bandwidth == pytest.approx(real.bandwidth, rel=0.02)
+    assert card.compute == pytest.approx(real.compute, rel=0.02)
+    assert taught(replace(_place(), name="spark-b"), [known], constants()).cards == (named("gb10"),)
+
+
+def test_a_group_over_a_box_that_was_measured_is_computed_with_that() -> None:
+    slow = Speeds(tuple(replace(point, speed=point.speed / 2, first=point.first * 2) for point in MEASURED.points))
+    known = want(measured={"flagship@spark-a": Measured(speeds=slow)})
+    places = [_place(), replace(_place(), name="spark-b")]
+    learnt = [taught(place, [known], constants()) for place in places]
+    before, after = (
+        next(one for one in find(Books(known, constants()), some).layouts if one.mode == "split").backends[0]
+        for some in (places, learnt)
+    )
+    assert after.one < before.one
+    assert not after.timed
