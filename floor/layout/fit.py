@@ -18,7 +18,8 @@ from floor.layout.weights import computed, read_bytes
 _NEXT = {HBM: GDDR, APPLE: LPDDR}
 _INSIDE = 15e-6  # seconds of an exchange between cards of one box; assumed: no row has it
 _HANDING = (100e-6, 20e-6)  # seconds from stage to stage over a fabric and in a box; assumed: no row has it
-_HALVINGS = 40  # of an interval of 1: to the last digit that matters
+_NARROWINGS = 30  # of an interval of 1, each to two thirds: five digits
+_ENDLESS = 1e18  # of compute: this part takes no time
 
 
 @dataclass(frozen=True)
@@ -93,40 +94,56 @@ def _read(row: Row) -> float:
 
 
 def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Given (ideal seconds, measured seconds), return slope and offset with the least squares of relative errors."""
+    """Given (ideal seconds, measured seconds), return slope and offset, not below 0, with the least squares of relative
+    errors."""
     a = sum((x / y) ** 2 for x, y in points)
     b = sum(x / y**2 for x, y in points)
     c = sum(1 / y**2 for _, y in points)
     d, e = sum(x / y for x, y in points), sum(1 / y for _, y in points)
     bottom = a * c - b * b
-    return (d * c - e * b) / bottom, max(0.0, (a * e - b * d) / bottom)
+    offset = (a * e - b * d) / bottom
+    return ((d * c - e * b) / bottom, offset) if offset > 0 else (d / a, 0.0)
 
 
 def _reading() -> tuple[float, float, float]:
-    """Shares of the compute, from prompts at several depths: 1/speed = weights/dense + attention/attending."""
-    shares: dict[bool, float] = {}
-    attending = []
-    for name in dict.fromkeys(row.model for row in PROMPTS if row.fit):
-        rows = [row for row in PROMPTS if row.model == name]
-        alone = Constants({}, {}, (1.0, 1.0, 1e18), 1.0, (0, 0), (0, 0))
-        looking = Constants({}, {}, (1e18, 1e18, 1.0), 1.0, (0, 0), (0, 0))
-        ideal = [(1 / predict(row, alone), 1 / predict(row, looking), 1 / row.speed) for row in rows]
-        weights = ideal[0][0]
-        slope, offset = _line([(seen, seconds) for _, seen, seconds in ideal])
-        shares[any(layer.experts for layer in model(name).layers)] = weights / offset
-        attending.append(1 / slope)
-    return shares[False], shares[True], sum(attending) / len(attending)
+    """Shares of the compute, from prompts at several depths: seconds are the sum of each part's by its share."""
+    parts = ((1.0, _ENDLESS, _ENDLESS), (_ENDLESS, 1.0, _ENDLESS), (_ENDLESS, _ENDLESS, 1.0))
+    alone = [Constants({}, {}, part, 1.0, (0, 0), (0, 0)) for part in parts]
+    rows = [row for row in PROMPTS if row.fit]
+    columns = [[row.speed / predict(row, one) for one in alone] for row in rows]
+    dense, mixture, attending = (1 / factor for factor in solve(columns, [1.0] * len(rows)))
+    return dense, mixture, attending
+
+
+def solve(rows: Sequence[Sequence[float]], wanted: Sequence[float]) -> list[float]:
+    """Given rows of factors and what each is to come to, return the weights with the least squares (normal equations,
+    eliminated in turn)."""
+    many = range(len(rows[0]))
+    table = [[sum(row[m] * row[n] for row in rows) for n in many] for m in many]
+    right = [sum(row[m] * value for row, value in zip(rows, wanted, strict=True)) for m in many]
+    for m in many:
+        for n in many:
+            if n != m:
+                factor = table[n][m] / table[m][m]
+                table[n] = [below - factor * above for below, above in zip(table[n], table[m], strict=True)]
+                right[n] -= factor * right[m]
+    return [right[m] / table[m][m] for m in many]
 
 
 def _alike(found: Constants) -> float:
-    """How alike the tokens of a step choose their experts, from the rows of several requests that are marked for it."""
+    """How alike the tokens of a step choose their experts: least squares of the relative errors of the fitted rows of
+    several requests. They have one minimum."""
     rows = [row for row in BATCHES if row.fit]
+
+    def wrong(alike: float) -> float:
+        constants = replace(found, alike=alike)
+        return sum((predict(row, constants) / row.speed - 1) ** 2 for row in rows)
+
     low, high = 0.0, 1.0
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        error = sum(predict(row, replace(found, alike=middle)) / row.speed - 1 for row in rows)
-        low, high = (middle, high) if error > 0 else (low, middle)
-    return low
+    for _ in range(_NARROWINGS):
+        third = (high - low) / 3
+        low, high = (low, high - third) if wrong(low + third) < wrong(high - third) else (low + third, high)
+    return (low + high) / 2
 
 
 def everything() -> tuple[Row, ...]:

@@ -34,9 +34,12 @@ own at a start. They are the weak half, and marked *assumed*.
 A step of generation takes what it reads, divided by the share of the bandwidth that is reached, and a fixed time; the
 requests of a step read the weights once and each its own cache, and compute more than one does. In a mixture of experts
 T tokens touch E·(1 - (1 - k/E)^T) of E experts where they choose independently. They do not: requests choose alike, so
-T is taken to the power below; that it needs one was seen in the very rows that are shown, so that "held out" says less
-of several requests at once than of one stream. A prompt takes what it computes, divided by the share of the compute
-that is reached.
+T is taken to the power below, which is fitted on fitted rows alone. A prompt takes what it computes, divided by the
+share of the compute that is reached.
+
+Which rows are fitted was set by a rule, not by how they come out: of the source that has measured five models on one
+card, the first, third and fifth in its order with every row, the second and fourth not with any. Other kinds of memory
+have too few rows for a rule: there some of each are fitted.
 
 Where a published figure does not say which bytes its build reads, its row says what was taken.
 """
@@ -97,7 +100,7 @@ def _set(title: str, rows: Sequence[Row]) -> Iterator[str]:
 
 def _fresh(found: Sequence[Shown]) -> list[float]:
     """Errors of the rows of a model that no fitted row on the same kind of memory is of."""
-    known = {(one.row.model, CARDS[one.row.card].kind) for one in found if one.row.fit}
+    known = {(one.row.model, CARDS[one.row.card].kind) for one in found if one.row.fit and one.row.tp == 1}
     return [one.error for one in found if (one.row.model, CARDS[one.row.card].kind) not in known]
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from floor.layout.cache import Setting
 from floor.layout.cards import named
-from floor.layout.fit import Shown, constants, median, shown
+from floor.layout.fit import Shown, constants, median, predict, shown, solve
 from floor.layout.rows import BATCHES, ONE_STREAM, PROMPTS, Row
 from floor.layout.speed import Load, Stage, one_stream, reading, together
 from floor.layout.weights import computed
@@ -22,8 +24,32 @@ def _held(rows: tuple[Row, ...]) -> list[Shown]:
 @pytest.mark.parametrize("name", SETS)
 def test_half_of_the_rows_that_were_not_fitted_are_within_15_percent(name: str) -> None:
     held = _held(SETS[name])
-    assert len(held) > len(SETS[name]) / 2
+    assert len(held) >= 0.4 * len(SETS[name])
     assert median([row.error for row in held]) <= 0.15
+
+
+def test_models_that_are_held_out_are_held_out_with_every_row_and_in_every_set() -> None:
+    """On the card with most models; of the source's five, the second and the fourth, and those of other sources."""
+    rows = [row for row in (*ONE_STREAM, *BATCHES, *PROMPTS) if row.card == "gb10" and row.tp == 1]
+    fitted = {row.model for row in rows if row.fit}
+    assert fitted == {"gpt-oss-20b", "Qwen3-Coder-30B", "gemma-3-4b"}
+    assert {row.model for row in rows if not row.fit} == {"gpt-oss-120b", "Qwen2.5-7B", "Llama 70B"}
+
+
+def test_that_tokens_choose_experts_alike_is_seen_in_the_fitted_rows_alone() -> None:
+    fitted = [row for row in BATCHES if row.fit]
+    found = constants()
+    errors = {
+        alike: [predict(row, replace(found, alike=alike)) / row.speed - 1 for row in fitted]
+        for alike in (1.0, found.alike)
+    }
+    assert median(errors[found.alike]) < 0.9 * median(errors[1.0])
+
+
+def test_least_squares_find_what_the_rows_were_made_of() -> None:
+    rows = [[1.0, 2.0, 0.5], [0.3, 1.0, 4.0], [2.0, 0.1, 1.0], [1.0, 1.0, 1.0]]
+    wanted = [sum(factor * weight for factor, weight in zip(row, (3.0, 0.5, 2.0), strict=True)) for row in rows]
+    assert solve(rows, wanted) == pytest.approx([3.0, 0.5, 2.0])
 
 
 def test_one_stream_is_closer_than_that() -> None:
