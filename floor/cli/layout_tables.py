@@ -16,8 +16,7 @@ from floor.layout.cards import GIB
 from floor.layout.fleet import ASSUMED, UNVERIFIED
 from floor.layout.layouts import Layout
 from floor.layout.simulate import Outcome
-
-UNEVEN = 1.3  # times the mean of the stretches: beyond that one card is worth a better one, or less of the model
+from floor.layout.stated import UNEVEN
 
 
 def shown(

@@ -55,8 +55,18 @@ def init(
     say(write(Path(given[0]) if given else config, force=force))
 
 
-def check(config: ConfigPath = DEFAULT, as_json: Json = False) -> None:
-    """Read floor.yaml and name everything that is wrong with it, each with its line and what to write."""
+def check(
+    config: ConfigPath = DEFAULT,
+    boxes: Annotated[
+        bool, typer.Option("--boxes", help="Ask the boxes, too: what fits there as the file has it.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Read floor.yaml and name everything that is wrong with it, each with its line and what to write.
+
+    With --boxes the boxes tell their memory and the headers of their weights: contexts that no request could use and
+    stretches that set the pace are warned of, as by a deployment.
+    """
     from floor.errors import ConfigError
 
     try:
@@ -66,11 +76,22 @@ def check(config: ConfigPath = DEFAULT, as_json: Json = False) -> None:
             say(json.dumps({"ok": False, "problems": list(error.problems)}, indent=1))
             raise typer.Exit(error.exit_code) from error
         raise
+    there = _there(config) if boxes else []
     if as_json:
-        say(json.dumps({"ok": True, "problems": [], "warnings": list(loaded.warnings)}, indent=1))
+        say(json.dumps({"ok": True, "problems": [], "warnings": [*loaded.warnings, *there]}, indent=1))
         return
     warn(loaded)
+    for line in there:
+        typer.echo(f"warning: {line}", err=True)
     say(f"{config}: ok ({', '.join(_places(loaded, model) for model in loaded.config.models)})")
+
+
+def _there(config: Path) -> list[str]:
+    """What boxes and weights tell of the layout that the file has."""
+    from floor.cli.options import open_site
+    from floor.operations.layout_warnings import found
+
+    return found(open_site(config))
 
 
 def _places(loaded: Loaded, model: str) -> str:

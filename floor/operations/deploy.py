@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from floor.apply.wheels import Bundle, bundle
 from floor.config.load import parse
 from floor.desired.build import demand
 from floor.errors import BoxError, ConfigError, RefusedError
-from floor.operations import checks
+from floor.operations import checks, layout_warnings
 from floor.operations.address import address_refusals
 from floor.operations.agreement import disagreements, starting
 from floor.operations.caller import dead
@@ -72,6 +73,7 @@ def deploy(
     plan = meeting.told(aim, plan)
     if not roll_back:
         refuse_older(aim, site)
+    plan = replace(plan, notes=(*plan.notes, *layout_warnings.notes(site, plan)))
     return carried_out(change, aim, plan, carried, dry_run=dry_run)
 
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from floor.config.load import Loaded
-from floor.config.model import ResolvedCopy
 from floor.errors import UsageError
 from floor.layout.assign import Answer, answer
-from floor.layout.backend import Misfit
 from floor.layout.fit import constants
 from floor.layout.fleet import Place, Want
-from floor.layout.layouts import Layout, copy
+from floor.layout.layouts import Layout
 from floor.layout.ledger import Books
 from floor.layout.serving import servers
 from floor.layout.simulate import Outcome, run
 from floor.layout.taught import taught
 from floor.layout.traffic import Traffic
 from floor.operations import layout_look, layout_words
+from floor.operations.layout_warnings import warnings
 from floor.operations.layout_words import Asked
 from floor.operations.site import Site
 
@@ -108,21 +107,7 @@ def _from_file(
         measured = {} if given else layout_look.measured(asked, copies[name], told)
         wants.append(replace(asked, measured=measured))
     places = [taught(place, wants, constants()) for place in places]
-    return wants, places, tuple(_as_it_is(wants, copies, places))
-
-
-def _as_it_is(
-    wants: Sequence[Want], copies: Mapping[str, Sequence[ResolvedCopy]], places: Sequence[Place]
-) -> Iterator[str]:
-    """Copies of the file whose own share does not hold the longest request that they are to take."""
-    known = {place.name: place for place in places}
-    for want in wants:
-        for one in copies[want.name]:
-            if one.box in known and one.utilization is not None and one.engine == "vllm":
-                own = layout_look.configured(want, one, critical=want.critical)
-                found = copy(Books(own, constants()), replace(known[one.box], utilization=one.utilization))
-                if isinstance(found, Misfit):
-                    yield f"{one.backend} with its share of {one.utilization:g}: {found.why}"
+    return wants, places, tuple(warnings(wants, config, places))
 
 
 def _asked(want: Want, asked: Asked) -> Want:

@@ -86,8 +86,8 @@ class Calls:
     def guard_state(self, params: dict[str, Any]) -> Any:
         age = self._box.guard_age if self._box.guard else None
         mode = (self._box.text(str(paths.MODE)) or "").strip() or None
-        runs = self._box.guard_runs
-        return {"state": self._box.guard, "age": age, "unit": runs, "mode": mode, "holds": dict(self._box.holds)}
+        known = {"holds": dict(self._box.holds), "calibrated": self._box.calibrations}
+        return {"state": self._box.guard, "age": age, "unit": self._box.guard_runs, "mode": mode, **known}
 
     def guard_release(self, params: dict[str, Any]) -> Any:
         return {"released": self._box.holds.pop(params["unit"], None) is not None}

@@ -77,6 +77,7 @@ def test_status(floor: Floor, story: Situation) -> None:
         "unit",
         "mode",
         "holds",
+        "calibrated",
     }
 
 
@@ -137,6 +138,12 @@ def test_advise_tells_the_cache_where_a_start_has_logged(floor: Floor, story: Si
     }
     story.box("spark-b").guard = report(starts={UNIT: {"launch": "a", "utilization": 0.78, "start": start}})
     # 94.9 GiB of which 19.9 were cache: 75.0 stay, and 0.74 is 90.1
+    assert "utilization 0.74, cache_memory 15.0 GiB" in floor("guard", "advise", "spark-b").lines[1]
+    # the guard has not seen that start, `floor calibrate` has
+    story.box("spark-b").guard = report()
+    story.box("spark-b").calibrations = {
+        "flagship@spark-b": {"launch": "a", "utilization": 0.78, "start": start, "points": []}
+    }
     assert "utilization 0.74, cache_memory 15.0 GiB" in floor("guard", "advise", "spark-b").lines[1]
 
 

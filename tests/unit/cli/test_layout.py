@@ -229,6 +229,26 @@ def test_a_share_of_the_file_that_holds_no_request_is_warned_of(said: Callable[.
     assert "recommended: copies on spark-a, spark-b" in out
 
 
+def test_a_check_asks_the_boxes_where_it_is_told_to(
+    said: Callable[..., Any], file: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["check"]) == 0
+    assert "share" not in capsys.readouterr().err
+    assert run(["check", "--boxes"]) == 0
+    told = capsys.readouterr()
+    assert told.err.count("GiB are missing for weights and one request of 262,144 tokens") == 2
+    assert told.out.startswith("floor.yaml: ok")
+    assert run(["check", "--boxes", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["warnings"]) >= 2
+
+
+def test_a_context_beyond_the_model_s_own_is_warned_of(said: Callable[..., Any], file: dict[str, Any]) -> None:
+    text = Path("floor.yaml").read_text()
+    Path("floor.yaml").write_text(text.replace("utilization: 0.4", "context: 300000\n    utilization: 0.4"))
+    err = said()[2]
+    assert "flagship@spark-a: no request could use a context of 300,000: the model takes 262,144" in err
+
+
 def test_boxes_that_are_said_are_not_asked(said: Callable[..., Any], file: dict[str, Any]) -> None:
     from floor.apply.transport import UnreachableError
 

@@ -54,7 +54,7 @@ def test_a_dry_run_only_looks(deployed: Situation) -> None:
     deployed.edit("max_requests: 12", "max_requests: 8")
     outcome = deployed.deploy_all(dry_run=True)
     assert outcome.pending
-    assert calls(deployed) == {"observe", "foreign.look"}
+    assert calls(deployed) == {"observe", "foreign.look", "layout.look"}
     assert "   spark-a: drain flagship@spark-a   [arguments change: --max-num-seqs 12 → 8]" in outcome.lines()
 
 
