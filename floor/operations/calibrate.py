@@ -13,7 +13,7 @@ from floor.errors import BoxError, FloorError, RefusedError, UsageError
 from floor.healthcheck.target import GENERATE
 from floor.layout.calibrated import Point, middle
 from floor.layout.fleet import boxes_of
-from floor.operations import caller, drain, pools
+from floor.operations import caller, drain, layout_look, pools
 from floor.operations.calibrate_cache import computed_cache
 from floor.operations.checks import check_params
 from floor.operations.lease import Lease
@@ -110,12 +110,11 @@ def calibrate(site: Site, copy: ResolvedCopy, work: Works, say: Say, progress: S
             _idle(site, copy)
             say(f"{copy.backend} is out of every pool and idle")
             told = box.call("calibrate.look", {"unit": wanted.unit}, timeout=60)
-            if told["launch"] != wanted.state.launch.digest:
-                say(f"note: {copy.backend} runs with other settings than floor.yaml has; it is measured as it runs")
             points = tuple(_measured(site, copy, work, lease, progress))
             start = Start(**told["start"])
             figures = {
                 "launch": told["launch"],
+                "build": layout_look.build(copy),
                 "utilization": copy.utilization,
                 "start": told["start"],
                 "points": [asdict(point) for point in points],
@@ -140,9 +139,12 @@ def _running(aim: Aim, copy: ResolvedCopy) -> Wanted:
     if away:
         raise BoxError("\n".join([*away, "its pool might still send requests meanwhile; nothing was measured"]))
     wanted = next((one for one in aim.copies if one.backend == copy.backend), None)
-    state = aim.seen[wanted.box].unit(wanted.unit).active if wanted else "not deployed"
-    if wanted is None or state != "active":
+    unit = aim.seen[wanted.box].unit(wanted.unit) if wanted else None
+    if wanted is None or unit is None or unit.active != "active":
+        state = unit.active if unit else "not deployed"
         raise FloorError(f"{copy.backend}: is {state}; only what serves can be measured; see `floor status`")
+    if unit.launch != wanted.state.launch.digest:
+        raise RefusedError(f"{copy.backend}: runs with other settings than floor.yaml has; `floor deploy` comes first")
     return wanted
 
 

@@ -104,7 +104,7 @@ def _from_file(
     wants = []
     for name, want in found.items():
         asked = layout_look.configured(want, copies[name][0], critical=config.models[name].critical)
-        measured = {} if given else layout_look.measured(asked, copies[name], told)
+        measured = {} if given else layout_look.measured(asked, copies[name], config.parts(name)[:1], told)
         wants.append(replace(asked, measured=measured))
     places = [taught(place, wants, constants()) for place in places]
     return wants, places, tuple(warnings(wants, config, places))

@@ -45,7 +45,7 @@ def found(site: Site) -> list[str]:
         if some:
             want = layout_look.model(name, *layout_look.source_of(name, told, some))
             want = layout_look.configured(want, some[0], critical=config.models[name].critical)
-            wants.append(replace(want, measured=layout_look.measured(want, some, told)))
+            wants.append(replace(want, measured=layout_look.measured(want, some, config.parts(name)[:1], told)))
     learnt = [taught(place, wants, constants()) for place in places]
     return list(warnings(wants, config, learnt))
 

@@ -14,8 +14,8 @@ from floor.errors import FloorError
 def look(call: Call) -> dict[str, Any]:
     """{sources} → {memory: {total, available}, gpus, sources: {source: {config, tensors, gguf} or {error}},
     starts: {backend: seconds of its last start}, others: bytes that others take by the guard's readings or null,
-    logged: {unit: {launch, utilization, start: what its log told}}, calibrated: {backend: the last of what `floor
-    calibrate` found}}.
+    logged: {unit: {launch, utilization, start: what its log told}}, calibrated: {backend: all that `floor
+    calibrate` has found, the oldest first}}.
     """
     seen = memory.read(call.root)
     sources: dict[str, Any] = {}
@@ -28,7 +28,7 @@ def look(call: Call) -> dict[str, Any]:
     watched = document(paths.GUARD_STATE, call.root) or {}
     return {
         "others": (watched.get("others") or {}).get("p95"),
-        "calibrated": {name: some[-1] for name, some in calibrations.read(call.root).items() if some},
+        "calibrated": calibrations.read(call.root),
         "logged": watched.get("starts") or {},
         "starts": {name: one["seconds"] + one["warm"] for name, one in begun.items()},
         "memory": {"total": seen.total, "available": seen.available},

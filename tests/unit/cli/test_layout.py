@@ -216,6 +216,29 @@ def test_what_a_guard_has_seen_goes_before_constants(
     assert cards.get("spark-b", "measured") == "measured"
 
 
+def test_what_was_measured_on_a_box_goes_before_the_table_while_the_build_is_the_same(
+    said: Callable[..., Any], file: dict[str, Any], tmp_path: Path
+) -> None:
+    from floor.config.load import load
+    from floor.operations.layout_look import build
+
+    whole = _spark(17, tmp_path / "flagship")
+    speeds = ((1, 20), (12, 90))
+    points = [{"at_once": n, "prompt": 1024, "answer": 64, "first": 2.0, "speed": speed} for n, speed in speeds]
+    own = build(load(Path("floor.yaml")).config.copies("flagship")[0])
+    for made_from, origin in ((own, "measured"), ("another", "computed")):
+        entry = {"launch": "d", "build": made_from, "start": {}, "points": points}
+        kept = {"calibrated": {"flagship@spark-a": [entry]}}
+        file["spark-a"] = lambda params, kept=kept: {**whole(params), **kept}
+        found = json.loads(said("--json")[1])["models"][0]["layouts"]
+        backends = {one["name"]: one for layout in found for one in layout["backends"]}
+        assert backends["flagship@spark-a"]["one_stream"]["origin"] == origin
+        assert backends["flagship@spark-b"]["one_stream"]["origin"] == "computed"
+        assert (backends["flagship@spark-a"]["one_stream"]["tokens_per_second"] == pytest.approx(20)) is (
+            origin == "measured"
+        )
+
+
 def test_a_share_of_the_file_that_holds_no_request_is_warned_of(said: Callable[..., Any], file: dict[str, Any]) -> None:
     """0.4 of 121.7 GiB is less than the weights take."""
     code, out, err = said("--at-once", "2")

@@ -137,6 +137,13 @@ def test_one_that_does_not_run(deployed: Situation) -> None:
         measure(deployed)
 
 
+def test_one_that_runs_with_other_settings_than_the_file_has(deployed: Situation) -> None:
+    deployed.edit("max_requests: 12", "max_requests: 8")
+    with pytest.raises(RefusedError, match=r"runs with other settings than floor.yaml has; `floor deploy` comes first"):
+        measure(deployed)
+    assert whole(deployed)
+
+
 def test_another_operation_that_was_left_comes_first(deployed: Situation) -> None:
     deployed.edit("max_requests: 12", "max_requests: 8")
     deployed.fate = Caller(0, 40, then=lambda _box: deployed.caller.kill())
