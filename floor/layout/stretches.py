@@ -46,8 +46,16 @@ def _of(cost: Cost, start: int, end: int, every: bool = False) -> float:
 
 
 def _each(before: Sequence[float], cost: Cost, end: int) -> tuple[float, int]:
-    """As `_cheapest`, where no stretch may be empty: a longer one before can cost less then, so all are looked at."""
-    return min(((max(before[start], cost(start, end)), start) for start in range(end)), default=(math.inf, 0))
+    """As `_cheapest`, where no stretch may be empty: a longer one before can cost less then, so all are looked at, the
+    shortest last stretch first, until the last one alone costs more than the best."""
+    best, chosen = math.inf, 0
+    for start in range(end - 1, -1, -1):
+        last = cost(start, end)
+        if last >= best or math.isinf(last):
+            break
+        if max(before[start], last) < best:
+            best, chosen = max(before[start], last), start
+    return best, chosen
 
 
 def _cheapest(before: Sequence[float], cost: Cost, end: int) -> tuple[float, int]:

@@ -166,15 +166,18 @@ def test_a_critical_model_gets_two_boxes_where_there_are_two() -> None:
     _sums_hold(places, _of(answers))
 
 
-def test_eight_boxes_and_four_models_take_two_seconds() -> None:
-    rng = random.Random(5)  # noqa: S311 - cases, not secrets
+@pytest.mark.parametrize("seed", [2, 5])  # the slowest of a dozen, and a usual one
+def test_eight_boxes_and_four_models_take_two_seconds(seed: int) -> None:
+    rng = random.Random(seed)  # noqa: S311 - cases, not secrets
     sorts = ("gb10", "gb10", "rtx-4090", "rtx-3090", "l40s", "rtx-5090", "a100-80", "h100-pcie")
     places = [Place(f"box-{n}", (CARDS[name],) * (1 if n < 2 else 2)) for n, name in enumerate(sorts)]
     wants = [_want(rng, f"m{n}") for n in range(4)]
     constants()
     started = time.process_time()
     answers = answer(wants, places, constants())
-    assert time.process_time() - started < 8  # the aim is 2, on a machine that has nothing else to do
+    took = time.process_time() - started
+    print(f"8 boxes, 4 models: {took:.1f} s (goal 2 s)")
+    assert took < 4  # twice the goal: other tests run beside
     assert all(one.advice.chosen for one in answers)
 
 
