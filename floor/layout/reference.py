@@ -23,8 +23,8 @@ anything.
 
 The tokens of a cache are vLLM's own arithmetic (pages, groups, blocks), replayed against published start logs in
 `tests/cases/layout/starts.yaml`: every row comes out as it was logged, within the rounding of the log. Latent attention
-(MLA) and sliding windows had no log to be held against, Mamba 2 only the length of its blocks: what rests on them is
-marked *unverified*.
+(MLA) had no log to be held against; of sliding windows one shows the pages, none what a request takes; of Mamba 2 one
+shows the length of its blocks. What rests on them is marked *unverified*.
 
 What an engine takes beside weights and cache (activations, runtime, graphs) are constants until the box has told its
 own at a start. They are the weak half, and marked *assumed*.

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from tests.lab.boxes import Lab
 from tests.lab.sites import MODEL, proxy
 
-TRIES = 5
+TRIES = 3
 _SCRIPT = """
 import json, sys, threading, time, urllib.request
 url, body, streams = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])
