@@ -15,6 +15,7 @@ from floor.layout.calibrated import Point, middle
 from floor.layout.fleet import boxes_of
 from floor.operations import caller, drain, layout_look, pools
 from floor.operations.calibrate_cache import computed_cache
+from floor.operations.caller import dead
 from floor.operations.checks import check_params
 from floor.operations.lease import Lease
 from floor.operations.site import Site
@@ -130,7 +131,8 @@ def calibrate(site: Site, copy: ResolvedCopy, work: Works, say: Say, progress: S
 def _running(aim: Aim, copy: ResolvedCopy) -> Wanted:
     """The backend as it is deployed. Raise RefusedError or FloorError where it cannot be measured now."""
     left = unfinished(aim.seen)
-    if left is not None and left.verb != CALIBRATE and not left.live:
+    # one at work is told by its lease; that of a process that is dead would be taken over, and forgotten with that
+    if left is not None and left.verb != CALIBRATE and (not left.live or dead(left.by)):
         raise RefusedError(
             f"operation {left.epoch} of {left.who} was left unfinished; `{finishing(left.verb, left.target)}` ends it"
         )

@@ -19,10 +19,13 @@ def unfinished(seen: Mapping[str, Seen]) -> OperationSeen | None:
     """Given what was seen of the boxes, return the last operation, unless it is done; one at work is unfinished too.
 
     Done on one box is done: the others could not be told. Only one that went back is not, while a box that has missed
-    it keeps what was left there.
+    it keeps what was left there. A calibration that has lapsed has left nothing: it changed no box, and began only
+    where nothing was unfinished.
     """
     records = [one.operation for one in seen.values() if one.operation]
     last = [record for record in records if record.epoch == max(each.epoch for each in records)]
+    if last and last[0].verb == CALIBRATE and not any(record.live for record in last):
+        return None
     if not any(record.state == "done" for record in last):
         return last[0] if last else None
     missed = any(record.state != "done" for record in records if record.epoch < last[0].epoch)

@@ -336,6 +336,6 @@ def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (swap, swap_back):
         monkeypatch.setattr(module, "config_file", FileInMemory)
     monkeypatch.setattr(swap, "own_file", PageInMemory)
-    for module in (lease, reboot, restart, status, abort, deploy, switch, swap_back):
+    for module in (lease, reboot, restart, status, abort, calibrate, deploy, switch, swap_back):
         monkeypatch.setattr(module, "dead", dead)
     ASLEEP.clear()
