@@ -13,10 +13,11 @@ from floor.errors import BoxError, FloorError, RefusedError, UsageError
 from floor.healthcheck.target import GENERATE
 from floor.layout.calibrated import Point, middle
 from floor.layout.fleet import boxes_of
-from floor.operations import caller, drain, layout_look, pools
+from floor.operations import caller, drain, pools
 from floor.operations.calibrate_cache import computed_cache
 from floor.operations.caller import dead
 from floor.operations.checks import check_params
+from floor.operations.layout_measured import build
 from floor.operations.lease import Lease
 from floor.operations.site import Site
 from floor.plan.abandoned import CALIBRATE, digest, finishing, unfinished
@@ -115,7 +116,7 @@ def calibrate(site: Site, copy: ResolvedCopy, work: Works, say: Say, progress: S
             start = Start(**told["start"])
             figures = {
                 "launch": told["launch"],
-                "build": layout_look.build(copy),
+                "build": build(site.loaded.config, copy),
                 "utilization": copy.utilization,
                 "start": told["start"],
                 "points": [asdict(point) for point in points],

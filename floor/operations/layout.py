@@ -17,6 +17,7 @@ from floor.layout.simulate import Outcome, run
 from floor.layout.taught import taught
 from floor.layout.traffic import Traffic
 from floor.operations import layout_look, layout_words
+from floor.operations.layout_measured import measured
 from floor.operations.layout_warnings import warnings
 from floor.operations.layout_words import Asked
 from floor.operations.site import Site
@@ -104,8 +105,7 @@ def _from_file(
     wants = []
     for name, want in found.items():
         asked = layout_look.configured(want, copies[name][0], critical=config.models[name].critical)
-        measured = {} if given else layout_look.measured(asked, copies[name], config.parts(name)[:1], told)
-        wants.append(replace(asked, measured=measured))
+        wants.append(replace(asked, measured={} if given else measured(asked, config, told)))
     places = [taught(place, wants, constants()) for place in places]
     return wants, places, tuple(warnings(wants, config, places))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,17 +9,11 @@ from typing import Any
 
 from floor.box import headers
 from floor.config.model import Config, ResolvedCopy
-from floor.desired.copies import unit_name
-from floor.engines.log import Start
 from floor.errors import BoxError, FloorError, UsageError
 from floor.layout import gguf, weights
 from floor.layout.architecture import shape
-from floor.layout.calibrated import parse
 from floor.layout.cards import CARDS, CPU, Card, told
-from floor.layout.fit import constants
-from floor.layout.fleet import MEASURED, Measured, Place, Want
-from floor.layout.known import beside
-from floor.layout.ledger import Books
+from floor.layout.fleet import MEASURED, Place, Want
 from floor.operations.site import Site
 
 _BLOB = 500 * 2**20  # bytes: a difference in MemAvailable below it says nothing of others
@@ -123,57 +115,6 @@ def _card(box: str, gpu: Mapping[str, Any], total: int | None) -> Card:
         raise UsageError(f"{box}: card {gpu['name']!r} is not in the table; say by --box {box}=CARD what it is like")
     memory = total if found.unified else gpu.get("total")
     return replace(found, memory=float(memory)) if memory else found
-
-
-def measured(
-    want: Want,
-    copies: Sequence[ResolvedCopy],
-    heads: Sequence[ResolvedCopy],
-    answers: Mapping[str, Mapping[str, Any]],
-) -> dict[str, Measured]:
-    """Given a model, its copies, the heads of its groups and what boxes told, return what its backends told of
-    themselves: how long the last start took, what the engine takes beside weights and cache, and what it was measured
-    at."""
-    found: dict[str, Measured] = {}
-    known = {name: one for told_by in answers.values() for name, one in _calibrated(told_by, [*copies, *heads]).items()}
-    for name, one in known.items():
-        if speeds := parse(one["points"]):
-            found[name] = Measured(speeds=speeds)
-    for told_by in answers.values():
-        for name, seconds in told_by.get("starts", {}).items():
-            if name.startswith(f"{want.name}@"):  # a group's head has seen the whole of its start
-                before = found.get(name, Measured())
-                found[name] = replace(before, start=max(before.start or 0.0, float(seconds)))
-    for copy in copies:
-        told_by = answers.get(copy.box, {})
-        logged = told_by.get("logged", {}).get(unit_name(want.name)) or known.get(copy.backend)
-        if logged and logged.get("utilization") and logged.get("start"):
-            tp = copy.args.get("tensor-parallel-size", 1)
-            own = Books(want, constants()).ledger(tp).weights(0, len(want.shape.layers))
-            total = _total(told_by)
-            parts = beside(Start(**logged["start"]), logged["utilization"], total, own)
-            found[copy.backend] = replace(found.get(copy.backend, Measured()), overhead=parts)
-    return found
-
-
-def build(copy: ResolvedCopy) -> str:
-    """Given a copy, or the head of a group, return a digest of what its speed goes by: engine, weights, kind of cache,
-    arguments and environment. Shares, caps and ports are none of that."""
-    parts = [copy.engine, copy.source, copy.kv_cache, sorted(map(str, copy.args.items())), sorted(copy.env.items())]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
-
-
-def _calibrated(told_by: Mapping[str, Any], backends: Sequence[ResolvedCopy]) -> dict[str, Mapping[str, Any]]:
-    """The last of what a box was measured at for each backend, with the build that the file has."""
-    kept = told_by.get("calibrated", {})
-    builds = {one.backend: build(one) for one in backends}
-    return {name: one for name, wanted in builds.items() for one in kept.get(name, ()) if one.get("build") == wanted}
-
-
-def _total(told_by: Mapping[str, Any]) -> float:
-    """Bytes of the memory that a share is of: that of the smallest card, else of the machine."""
-    cards = [gpu["total"] for gpu in told_by["gpus"] if gpu.get("total")]
-    return float(min(cards) if cards else told_by["memory"].get("total") or 0)
 
 
 def _others(told_by: Mapping[str, Any], own: float) -> float:

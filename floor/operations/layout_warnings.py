@@ -16,6 +16,7 @@ from floor.layout.layouts import copy
 from floor.layout.ledger import Books
 from floor.layout.taught import taught
 from floor.operations import layout_look
+from floor.operations.layout_measured import measured
 from floor.operations.site import Site
 from floor.plan.steps import Plan
 
@@ -45,7 +46,7 @@ def found(site: Site) -> list[str]:
         if some:
             want = layout_look.model(name, *layout_look.source_of(name, told, some))
             want = layout_look.configured(want, some[0], critical=config.models[name].critical)
-            wants.append(replace(want, measured=layout_look.measured(want, some, config.parts(name)[:1], told)))
+            wants.append(replace(want, measured=measured(want, config, told)))
     learnt = [taught(place, wants, constants()) for place in places]
     return list(warnings(wants, config, learnt))
 

@@ -220,12 +220,13 @@ def test_what_was_measured_on_a_box_goes_before_the_table_while_the_build_is_the
     said: Callable[..., Any], file: dict[str, Any], tmp_path: Path
 ) -> None:
     from floor.config.load import load
-    from floor.operations.layout_look import build
+    from floor.operations.layout_measured import build
 
     whole = _spark(17, tmp_path / "flagship")
     speeds = ((1, 20), (12, 90))
     points = [{"at_once": n, "prompt": 1024, "answer": 64, "first": 2.0, "speed": speed} for n, speed in speeds]
-    own = build(load(Path("floor.yaml")).config.copies("flagship")[0])
+    file_of_now = load(Path("floor.yaml")).config
+    own = build(file_of_now, file_of_now.copies("flagship")[0])
     for made_from, origin in ((own, "measured"), ("another", "computed")):
         entry = {"launch": "d", "build": made_from, "start": {}, "points": points}
         kept = {"calibrated": {"flagship@spark-a": [entry]}}
