@@ -125,7 +125,7 @@ def _show(found: dict[str, list[tuple[Any, Any]]], *, every: bool) -> None:
 
 
 def _put(loaded: Loaded, answers: list[Answer], settings: dict[str, Any], *, dry_run: bool, beside: bool) -> None:
-    from floor.operations import layout_write
+    from floor.operations import layout_write, own_file
 
     text, difference, by_hand = layout_write.proposed(loaded, answers, settings)
     for line in by_hand:
@@ -134,7 +134,7 @@ def _put(loaded: Loaded, answers: list[Answer], settings: dict[str, Any], *, dry
     if difference and dry_run:
         raise typer.Exit(3)
     if difference:
-        layout_write.put(loaded, text)
+        own_file.write(loaded.path, text)
 
 
 def _write(path: Path, found: list[tuple[Any, Any]]) -> None:

@@ -10,7 +10,7 @@ from floor.config import edit
 from floor.config.load import Loaded, examine
 from floor.config.model import Config, Model
 from floor.config.problem import KeyPath
-from floor.errors import FloorError, RefusedError, UsageError
+from floor.errors import RefusedError, UsageError
 from floor.layout.assign import Answer
 from floor.layout.backend import TENSOR, Backend
 from floor.layout.cards import GIB
@@ -36,14 +36,6 @@ def proposed(loaded: Loaded, answers: Sequence[Answer], settings: Mapping[str, o
     if text != loaded.text:
         examine(text, name)
     return text, edit.diff(loaded.text, text, name), by_hand
-
-
-def put(loaded: Loaded, text: str) -> None:
-    """Write the new text over the file. Raise FloorError where it cannot be written."""
-    try:
-        loaded.path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise FloorError(f"{loaded.path}: cannot be written: {error.strerror}; look at its permissions") from error
 
 
 def edits(config: Config, answer: Answer, settings: Mapping[str, object], shared: bool) -> Iterator[Edit]:

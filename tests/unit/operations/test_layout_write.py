@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from floor.config.load import Loaded, examine, parse
-from floor.errors import ConfigError, FloorError, RefusedError, UsageError
+from floor.errors import ConfigError, RefusedError, UsageError
 from floor.layout.assign import Answer, answer
 from floor.layout.cards import named
 from floor.layout.fit import constants
@@ -113,9 +113,3 @@ def test_what_cannot_be_written_is_refused() -> None:
     bare = TEXT.replace(", fabric: {interface: fab0, address: 198.51.100.2}", "")
     with pytest.raises(ConfigError, match=r"boxes.spark-b.fabric"):
         _proposed(bare, _answers("auto"))
-
-
-def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    config, _ = examine(TEXT, "floor.yaml")
-    with pytest.raises(FloorError, match="cannot be written"):
-        layout_write.put(Loaded(config, TEXT, tmp_path / "no" / "floor.yaml"), TEXT)
