@@ -59,21 +59,21 @@ async def measure(client: httpx.AsyncClient, target: Target, work: Work, clock: 
                 *(_ask(client, target, work, number, clock, began) for number in range(work.at_once))
             )
     except TimeoutError:
-        raise FloorError(f"{target.name}: {_said(work)} took longer than {within:.0f} s; ask for fewer") from None
+        raise FloorError(f"{target.name}: {_said(work)}: took longer than {within:.0f} s; ask for fewer") from None
     return figures(streams, target.name, work)
 
 
 def figures(streams: Sequence[Stream], name: str, work: Work) -> dict[str, Any]:
     """Given the streams of one measurement, return what `measure` does. Raise FloorError where they tell no speed."""
     if any(len(stream.times) < 3 for stream in streams):
-        raise FloorError(f"{name}: {_said(work)} came in fewer than 3 pieces; it tells no speed")
+        raise FloorError(f"{name}: {_said(work)}: came in fewer than 3 pieces; it tells no speed")
     begin, end = max(one.times[0] for one in streams), min(one.times[-1] for one in streams)
     made = 0.0
     for one in streams:
         each = (one.tokens - 1) / (len(one.times) - 1)  # a piece may hold several tokens, of an engine that drafts
         made += each * sum(begin < at <= end for at in one.times)
     if end <= begin or not made:
-        raise FloorError(f"{name}: {_said(work)} never ran side by side; ask for longer answers or for fewer at once")
+        raise FloorError(f"{name}: {_said(work)}: never ran side by side; ask for longer answers or for fewer at once")
     return {
         "prompt": round(sum(one.prompt or work.prompt for one in streams) / len(streams)),
         "answer": round(sum(one.tokens for one in streams) / len(streams)),
@@ -113,7 +113,7 @@ async def _ask(
         async with client.stream("POST", f"{target.url}/v1/completions", json=body, headers=headers) as answer:
             if answer.status_code != httpx.codes.OK:
                 said = (await answer.aread()).decode(errors="replace")[:300]
-                raise FloorError(f"{target.name}: {_said(work)} was refused, {answer.status_code}: {said}")
+                raise FloorError(f"{target.name}: {_said(work)}: refused, {answer.status_code}: {said}")
             ended = False
             async for line in answer.aiter_lines():
                 told = line.removeprefix("data:").strip() if line.startswith("data:") else ""
@@ -122,9 +122,9 @@ async def _ask(
                     _take(found, json.loads(told), clock() - began)
     except (httpx.HTTPError, ValueError, AttributeError, TypeError) as error:
         words = str(error) or type(error).__name__
-        raise FloorError(f"{target.name}: {_said(work)} broke off ({words}); the engine's log says why") from error
+        raise FloorError(f"{target.name}: {_said(work)}: broke off ({words}); the engine's log says why") from error
     if not ended:
-        raise FloorError(f"{target.name}: {_said(work)} broke off; the engine's log says why")
+        raise FloorError(f"{target.name}: {_said(work)}: broke off; the engine's log says why")
     return found
 
 

@@ -73,21 +73,21 @@ def test_several_are_timed_while_all_of_them_generate() -> None:
 @pytest.mark.parametrize(
     ("transport", "told"),
     [
-        (_answer(*_pieces(4), done=False), "a stream of 64 tokens and 4 more broke off; the engine's log says why"),
+        (_answer(*_pieces(4), done=False), "a stream of 64 tokens and 4 more: broke off; the engine's log says why"),
         (_answer(*_pieces(2)), "came in fewer than 3 pieces; it tells no speed"),
-        (_answer({"error": {"message": "too long"}}, status=400), "was refused, 400: "),
+        (_answer({"error": {"message": "too long"}}, status=400), ": refused, 400: "),
         (httpx.MockTransport(lambda _: httpx.Response(200, text="data: nonsense")), "broke off (Expecting value"),
     ],
 )
 def test_what_tells_no_speed_is_said_with_its_reason(transport: httpx.MockTransport, told: str) -> None:
     with pytest.raises(FloorError) as raised:
         _measure(transport)
-    assert str(raised.value).startswith("flagship@spark-a: a stream of 64 tokens and 4 more ")
+    assert str(raised.value).startswith("flagship@spark-a: a stream of 64 tokens and 4 more: ")
     assert told in str(raised.value)
 
 
 def test_streams_that_never_ran_side_by_side() -> None:
-    with pytest.raises(FloorError, match="2 streams at once of 64 tokens and 3 more never ran side by side; ask for"):
+    with pytest.raises(FloorError, match="2 streams at once of 64 tokens and 3 more: never ran side by side; ask for"):
         figures([Stream([1, 2, 3]), Stream([4, 5, 6])], "flagship@spark-a", Work(2, 64, 3, 7))
 
 
