@@ -131,8 +131,12 @@ def _notes(answer: Answer, chosen: Layout) -> list[str]:
         logged = " + ".join(f"{backend.tokens:,}" for backend in chosen.backends)
         words = "states in whole blocks leave about 80% of it, all of it with args: {mamba-block-size: 8192}"
         notes.append(f"the engine will log {logged} tokens; {words}")
-    if not all(backend.timed for backend in chosen.backends):
-        notes.append("speeds are computed; docs/layout.md shows how far off they are")
+    timed = [backend.name for backend in chosen.backends if backend.read_timed]
+    if timed:
+        notes.append(f"speeds of {', '.join(timed)} are those that `floor calibrate` measured")
+    if computed := [backend.name for backend in chosen.backends if not backend.timed]:
+        whose = f"of {', '.join(computed)} " if timed else ""
+        notes.append(f"speeds {whose}are computed; docs/layout.md shows how far off they are")
     slow = [backend for backend in chosen.backends if backend.uneven > UNEVEN]
     notes += [
         f"{one.name}: its slowest stretch takes {one.uneven:.1f} times the mean and sets the pace" for one in slow

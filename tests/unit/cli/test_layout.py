@@ -235,6 +235,8 @@ def test_what_was_measured_on_a_box_goes_before_the_table_while_the_build_is_the
         backends = {one["name"]: one for layout in found for one in layout["backends"]}
         assert backends["flagship@spark-a"]["one_stream"]["origin"] == origin
         assert backends["flagship@spark-b"]["one_stream"]["origin"] == "computed"
+        note = "speeds of flagship@spark-a are those that `floor calibrate` measured"
+        assert (note in said()[1]) is (origin == "measured")
         assert (backends["flagship@spark-a"]["one_stream"]["tokens_per_second"] == pytest.approx(20)) is (
             origin == "measured"
         )
