@@ -60,6 +60,8 @@ def test_a_box_that_was_only_set_up_has_nothing(quiet: Programs, root: Path) -> 
         "firewall": {"installed": False, "loaded": False, "same": None, "direct": []},
         "firewalls": [],
         "sources": {},
+        "tests": {},
+        "baselines": {},
         "alarms": [],
     }
     assert {key: value for key, value in seen.items() if key != "facts"} == expected
