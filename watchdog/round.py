@@ -193,7 +193,7 @@ def shown(decision: Decision, at: float) -> dict[str, Any]:
 
 
 def _away(record: Mapping[str, Any] | None, root: Path) -> frozenset[str]:
-    """The models that a switch at work keeps away: whoever gave it knows."""
+    """The models that a switch or a swap at work keeps away: whoever gave it knows."""
     try:
         return frozenset(away.live(away.read(root), record["epoch"] if record is not None and record["live"] else None))
     except FloorError:

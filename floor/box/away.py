@@ -25,6 +25,11 @@ class Away:
     mode: str
 
 
+def words(mode: str) -> str:
+    """Given what is switched to, or SWAP, return what keeps a model away, in words."""
+    return "swap to another build" if mode == SWAP else f"switch to {mode}"
+
+
 def read(root: Path = paths.ROOT) -> dict[str, Away]:
     """Return what was announced last, by model. Raise FloorError if the file cannot be understood."""
     place = paths.under(root, paths.AWAY)

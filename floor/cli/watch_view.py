@@ -98,7 +98,7 @@ def _models(found: Mapping[str, Any], *, wide: bool) -> Table:
 
 def _served(one: Mapping[str, Any]) -> Text:
     if one["away"]:
-        return Text(f"away: switch to {one['away']['mode']}, back in about {one['away']['left']:.0f} s", "yellow")
+        return Text(f"away: {one['away']['what']}, back in about {one['away']['left']:.0f} s", "yellow")
     if not one["members"]:
         return Text("nobody serves it", "bold red")
     style = "green" if one["members"] == one["copies"] else "yellow"

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from floor.box.away import words
+
 from .recent import short
 from .told import Box
 
@@ -92,9 +94,13 @@ def _model(
     return {
         "members": sum(one["member"] for one in mine),
         "copies": len(mine),
-        "away": None if away is None else {**away, "left": round(max(0.0, away["until"] - unix), 1)},
+        "away": None if away is None else _away(away, unix),
         **told,
     }
+
+
+def _away(told: Mapping[str, Any], unix: float) -> dict[str, Any]:
+    return {**told, "what": words(told["mode"]), "left": round(max(0.0, told["until"] - unix), 1)}
 
 
 def _box(box: Box, now: float) -> dict[str, Any]:
@@ -137,7 +143,7 @@ def _warnings(
     for model, one in models.items():
         if one["away"]:
             left = one["away"]["left"]
-            found.append(f"{model}: a switch to {one['away']['mode']} keeps it away for some {left:.0f} s more")
+            found.append(f"{model}: a {one['away']['what']} keeps it away for some {left:.0f} s more")
         elif not one["members"] and one["copies"]:
             found.append(f"{model}: nobody serves it")
         elif one["members"] == 1 and one["copies"] > 1:

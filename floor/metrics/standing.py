@@ -45,7 +45,7 @@ def _operation(root: Path, unix: float) -> Iterator[Family]:
     gone = away.live(away.read(root), record["epoch"] if live else None)
     yield _gauge(
         "floor_model_away_seconds",
-        "A switch keeps the model away: seconds until it expects it back; below 0 it takes longer than expected.",
+        "A switch or a swap keeps the model away: seconds until it expects it back; below 0 it takes longer.",
         {(("mode", one.mode), ("model", model)): one.until - unix for model, one in gone.items()},
     )
 

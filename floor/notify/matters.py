@@ -25,8 +25,8 @@ def of_operation(record: Mapping[str, Any] | None) -> list[Matter]:
 
 
 def of_pools(report: Mapping[str, Any] | None, unix: float, away: Collection[str] = ()) -> list[Matter]:
-    """Given the report of the box's pool (None: no proxy), unix seconds and the models that a switch keeps away now,
-    return which models are short of copies, and who is lost; of an old report only that it is old.
+    """Given the report of the box's pool (None: no proxy), unix seconds and the models that a switch or a swap keeps
+    away now, return which models are short of copies, and who is lost; of an old report only that it is old.
 
     A model that nobody is to serve in the present mode is short of nothing."""
     silent = unix - float((report or {}).get("at", unix))

@@ -70,7 +70,7 @@ function model(item) {
 }
 
 function serving(one) {
-  if (one.away) return [`away: switch to ${one.away.mode}, back in about ${say(one.away.left, 0)} s`, "serves half"];
+  if (one.away) return [`away: ${one.away.what}, back in about ${say(one.away.left, 0)} s`, "serves half"];
   if (!one.members) return ["nobody serves it", "serves out"];
   const all = one.members === one.copies;
   return [`${one.members} of ${one.copies} ${one.copies === 1 ? "copy serves" : "copies serve"}`, all ? "serves in" : "serves half"];

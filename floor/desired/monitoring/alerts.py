@@ -125,11 +125,11 @@ ALERTS = (
         "The guard keeps {{ $labels.unit }} on {{ $labels.instance }} down for want of memory. `floor guard`.",
     ),
     Alert(
-        "FloorSwitchLate",
+        "FloorModelAwayLate",
         "min by (model) (floor_model_away_seconds) < -120",
         "0m",
         CRITICAL,
-        "{{ $labels.model }} has been away for a switch two minutes longer than expected. `floor status --watch`.",
+        "{{ $labels.model }} is away two minutes longer than a switch or a swap expected. `floor status --watch`.",
     ),
     Alert(
         "FloorOperationLeft",

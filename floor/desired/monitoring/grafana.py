@@ -118,7 +118,7 @@ CHARTS = (
         width=8,
     ),
     Chart(
-        "A switch keeps it away",
+        "A switch or a swap keeps it away",
         ((f"max by (model) (floor_model_away_seconds{_MODEL})", "{{model}}, seconds left"),),
         "s",
         8,

@@ -61,8 +61,19 @@ def test_a_switch_tells_how_long() -> None:
     away = box(away={"m": {"until": UNIX + 42, "mode": "split"}})
     out = {"member": False, "reason": "drained"}
     found = made({"a": box(), "b": away}, pool(m_a=out, m_b=out))
-    assert found["models"]["m"]["away"] == {"until": UNIX + 42, "mode": "split", "left": 42.0}
+    assert found["models"]["m"]["away"] == {
+        "until": UNIX + 42,
+        "mode": "split",
+        "what": "switch to split",
+        "left": 42.0,
+    }
     assert found["warnings"] == ["m: a switch to split keeps it away for some 42 s more"]
+
+
+def test_so_does_a_swap() -> None:
+    away = box(away={"m": {"until": UNIX + 42, "mode": "swap"}})
+    found = made({"a": box(), "b": away}, pool(m_a={"member": False, "reason": "drained"}))
+    assert found["warnings"] == ["m: a swap to another build keeps it away for some 42 s more"]
 
 
 def test_an_announcement_of_a_box_that_is_silent_says_nothing() -> None:
