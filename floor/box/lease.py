@@ -1,7 +1,7 @@
 """Whose turn it is on this box, decided from the record alone: no clock and no file is touched here.
 
 The record: {epoch, verb, target, config, by: {user, host, pid, started}, state, until: {boot, monotonic}, lease}, and
-`reboots`, the boot that the holder has ended.
+`reboots`, the boot that the holder has ended; `passing` where nothing of it outlives its hold.
 `until` is a lease on this box's own boot id and monotonic clock; times are never compared between boxes.
 """
 
@@ -53,13 +53,22 @@ def live(record: Mapping[str, Any] | None, now: Now) -> bool:
     return bool(now.monotonic < until["monotonic"])
 
 
+def told(record: Mapping[str, Any], now: Now) -> Record:
+    """Given a record, return it as it is told: with "live" and the boot of its lease. One that is `passing` and not
+    held any more is done, however it ended: nothing is left of it that somebody would have to finish."""
+    held_now = live(record, now)
+    over = {"state": "done"} if record.get("passing") and not held_now else {}
+    return {**record, **over, "live": held_now, "boot": record["until"]["boot"]}
+
+
 def rebooting(record: Mapping[str, Any], now: Now) -> Record:
     """Given a held record, return it with the word that its holder reboots this box now."""
     return {**record, "reboots": now.boot}
 
 
 def take(record: Mapping[str, Any] | None, wanted: Mapping[str, Any], now: Now) -> Record:
-    """Given the record and {epoch, verb, target, config, by, takeover, lease}, return the record that must replace it.
+    """Given the record and {epoch, verb, target, config, by, takeover, lease, passing}, return the record that must
+    replace it.
 
     A live lease is taken over only when `takeover` names its epoch and user and host are the holder's own: they alone
     can tell that its process is dead. Raises HeldError while another holds it, RefusedError unless the epoch rises.
@@ -71,6 +80,7 @@ def take(record: Mapping[str, Any] | None, wanted: Mapping[str, Any], now: Now) 
         if epoch <= record["epoch"]:
             raise RefusedError(f"epoch {epoch} is not above {record['epoch']}, the last one this box has seen")
     fresh = {key: wanted.get(key) for key in ("epoch", "verb", "target", "config", "by")}
+    fresh |= {"passing": True} if wanted.get("passing") else {}
     return renewed({**fresh, "state": LIVE, "lease": float(wanted.get("lease") or LEASE)}, now)
 
 

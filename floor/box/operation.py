@@ -51,23 +51,29 @@ class Operation:
         self._root, self._clock, self._sleep, self._owner = root, clock, sleep, owner or mine()
 
     def read(self) -> Record | None:
-        """The record as it lies there, with "live" added; None before the first operation.
+        """The record as `lease.told` tells it; None before the first operation.
 
         Raises FloorError when the file is no such record: nothing may change then until a person has looked.
         """
-        place = paths.under(self._root, paths.OPERATION)
+        return self._read()[1]
+
+    def _bare(self) -> Record | None:
+        """The record as it lies there."""
+        return self._read()[0]
+
+    def _read(self) -> tuple[Record | None, Record | None]:
         try:
-            record = json.loads(place.read_text())
-            return {**record, "live": lease.live(record, self._clock()), "boot": record["until"]["boot"]}
+            record = json.loads(paths.under(self._root, paths.OPERATION).read_text())
+            return record, lease.told(record, self._clock())
         except FileNotFoundError:
-            return None
-        except (ValueError, KeyError, TypeError):
+            return None, None
+        except (ValueError, KeyError, TypeError, AttributeError):
             raise FloorError(
                 f"{paths.OPERATION}: is not an operation record; look at it, and remove it if no operation is running"
             ) from None
 
     def take(self, wanted: Mapping[str, Any]) -> Record:
-        """Given {epoch, verb, target, config, by, takeover, lease}, write and return the new record.
+        """Given {epoch, verb, target, config, by, takeover, lease, passing}, write and return the new record.
 
         Waits until calls of the epoch before have ended: a call may outlive the process that sent it. Raises HeldError
         and RefusedError as `lease.take` does, HeldError also when such a call is still at work after half a minute.
@@ -126,14 +132,10 @@ class Operation:
         now = self._clock()
         return self._write(lease.renewed(lease.held(self._bare(), epoch, now), now))
 
-    def _bare(self) -> Record | None:
-        record = self.read()
-        return record and {key: value for key, value in record.items() if key not in ("live", "boot")}
-
     def _write(self, record: Record) -> Record:
         text = json.dumps(record, indent=1) + "\n"
         files.write(paths.OPERATION, text, mode=0o644, owner=self._owner, root=self._root)
-        return {**record, "live": lease.live(record, self._clock()), "boot": record["until"]["boot"]}
+        return lease.told(record, self._clock())
 
     @contextmanager
     def _locked(self, path: Path, how: int) -> Iterator[None]:

@@ -54,7 +54,7 @@ def bench(
     from floor.cli.bench_table import compared, measured
     from floor.errors import UsageError
     from floor.operations import bench as work
-    from floor.operations import bench_copy
+    from floor.operations.drain import find
 
     if compare is not None:
         compared(str(compare), run.load(compare), str(out), run.load(out))
@@ -66,7 +66,7 @@ def bench(
     site = None if url is not None else open_site(config)
     known = None if site is None else site.loaded.config
     how = _How(work.traffic(mix, traffic), _levels(levels), seconds, open_loop, out)
-    one = bench_copy.find(site, copy) if site is not None and copy is not None else None
+    one = find(site, copy) if site is not None and copy is not None else None
     if site is not None and one is not None:
         name, (found, why) = one.model, _one_copy(site, one, how, last=force)
     else:

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from floor.config.model import ResolvedCopy
 from floor.engines.log import Start
-from floor.errors import BoxError, FloorError, RefusedError, UsageError
+from floor.errors import FloorError, UsageError
 from floor.healthcheck.target import GENERATE
 from floor.layout.calibrated import Point, middle
-from floor.layout.fleet import boxes_of
-from floor.operations import caller, drain, pools
+from floor.operations import drain
+from floor.operations.apart import apart, look, running
 from floor.operations.calibrate_cache import computed_cache
-from floor.operations.caller import dead
 from floor.operations.checks import check_params
+from floor.operations.drain import Say
 from floor.operations.layout_measured import build
 from floor.operations.lease import Lease
 from floor.operations.site import Site
-from floor.plan.abandoned import CALIBRATE, digest, finishing, unfinished
-from floor.plan.aim import Aim, Wanted
 
-Say = Callable[[str], None]
 TRIES = 3  # of each measurement: the middle one counts
 MARGIN = 30.0  # seconds beyond a measurement's own time in which its answer must have come
 
@@ -98,101 +94,27 @@ def calibrate(site: Site, copy: ResolvedCopy, work: Works, say: Say, progress: S
     """Take the backend out of every pool, wait until it is idle, measure it, let it in again, keep the figures on its
     box.
 
-    Raise RefusedError where it is the only member left and `force` is not given, or where another operation was left
-    unfinished; BusyError where another one is at work; FloorError where it does not run or a measurement fails. It is
-    in the pools again then, and within the operation's lease also where this process dies.
+    Raise as `apart.look`, `apart.running` and `apart.apart` do, FloorError where a measurement fails.
     """
-    aim = site.observe()
-    wanted = _running(aim, copy)
+    aim = look(site, copy)
+    wanted = running(aim, copy)
     box = site.boxes[wanted.box]
-    target, record = copy.backend, digest(site.loaded.text)
-    with Lease(site, aim.seen, CALIBRATE, target, record) as lease:
-        lease.state = "done"  # whatever comes: nothing is left of it that another command would have to end
-        with _out(site, aim, copy, lease.epoch, last=force):
-            _idle(site, copy)
-            say(f"{copy.backend} is out of every pool and idle")
-            told = box.call("calibrate.look", {"unit": wanted.unit}, timeout=60)
-            points = tuple(_measured(site, copy, work, lease, progress))
-            start = Start(**told["start"])
-            figures = {
-                "launch": told["launch"],
-                "build": build(site.loaded.config, copy),
-                "utilization": copy.utilization,
-                "start": told["start"],
-                "points": [asdict(point) for point in points],
-            }
-            event = {"text": f"measured {copy.backend}", "data": {"points": len(points)}}
-            box.call(
-                "calibrate.keep", {"epoch": lease.epoch, "backend": copy.backend, "figures": figures, "event": event}
-            )
+    with apart(site, aim, copy, "calibrate", say, last=force) as lease:
+        told = box.call("calibrate.look", {"unit": wanted.unit}, timeout=60)
+        points = tuple(_measured(site, copy, work, lease, progress))
+        start = Start(**told["start"])
+        figures = {
+            "launch": told["launch"],
+            "build": build(site.loaded.config, copy),
+            "utilization": copy.utilization,
+            "start": told["start"],
+            "points": [asdict(point) for point in points],
+        }
+        event = {"text": f"measured {copy.backend}", "data": {"points": len(points)}}
+        kept = {"epoch": lease.epoch, "backend": copy.backend, "figures": figures, "event": event}
+        box.call("calibrate.keep", kept)
     tokens, why = computed_cache(site, copy, start)
     return Calibration(copy.backend, wanted.box, told["launch"], start, points, tokens, why)
-
-
-def _running(aim: Aim, copy: ResolvedCopy) -> Wanted:
-    """The backend as it is deployed. Raise RefusedError or FloorError where it cannot be measured now."""
-    left = unfinished(aim.seen)
-    # one at work is told by its lease; that of a process that is dead would be taken over, and forgotten with that
-    if left is not None and left.verb != CALIBRATE and (not left.live or dead(left.by)):
-        raise RefusedError(
-            f"operation {left.epoch} of {left.who} was left unfinished; `{finishing(left.verb, left.target)}` ends it"
-        )
-    needed = {*aim.config.proxy.boxes, *boxes_of(copy.backend)}
-    away = [why for box, why in aim.absent.items() if box in needed]
-    if away:
-        raise BoxError("\n".join([*away, "its pool might still send requests meanwhile; nothing was measured"]))
-    wanted = next((one for one in aim.copies if one.backend == copy.backend), None)
-    unit = aim.seen[wanted.box].unit(wanted.unit) if wanted else None
-    if wanted is None or unit is None or unit.active != "active":
-        state = unit.active if unit else "not deployed"
-        raise FloorError(f"{copy.backend}: is {state}; only what serves can be measured; see `floor status`")
-    if unit.launch != wanted.state.launch.digest:
-        raise RefusedError(f"{copy.backend}: runs with other settings than floor.yaml has; `floor deploy` comes first")
-    return wanted
-
-
-@contextmanager
-def _out(site: Site, aim: Aim, copy: ResolvedCopy, epoch: int, *, last: bool) -> Iterator[None]:
-    """Out of every pool meanwhile. Who held it out before still does afterwards."""
-    proxies = list(aim.config.proxy.boxes)
-    params = {"backend": copy.backend, "holder": f"{CALIBRATE} by {caller.name()}", "epoch": epoch}
-    drained = any(seen.drained(copy.backend) for seen in aim.proxies)
-    event = {"text": f"took {copy.backend} out of the pool to measure it", "data": {}}
-    try:
-        for proxy in proxies:
-            site.boxes[proxy].call("drain.add", {**params, "last": last or drained, "event": event})
-        for proxy in proxies:
-            _pool(site, proxy, copy, member=False)
-        yield
-    finally:
-        for proxy in proxies:
-            with suppress(FloorError):  # it lapses with the lease where the box cannot be told
-                site.boxes[proxy].call("drain.remove", params)
-    if not drained:
-        for proxy in proxies:
-            _pool(site, proxy, copy, member=True)
-
-
-def _pool(site: Site, proxy: str, copy: ResolvedCopy, *, member: bool) -> None:
-    if why := pools.wait(site, proxy, copy, member=member, seconds=drain.POOL_SECONDS):
-        where = "into" if member else "out of"
-        raise FloorError(f"{copy.backend} did not come {where} {proxy}'s pool: {why}; see `floor status`")
-
-
-def _idle(site: Site, copy: ResolvedCopy) -> None:
-    """Wait until it has finished what it had. Raise FloorError where it goes on, or does not tell."""
-    deadline, quiet = site.clock() + copy.request_time, 0
-    while True:
-        answer = site.boxes[copy.box].call("engine.idle", {**check_params(site, copy), "timeout": 0})
-        quiet = quiet + 1 if answer["idle"] else 0
-        if quiet == drain.IDLE_TIMES:
-            return
-        if site.clock() >= deadline:
-            raise FloorError(
-                f"{copy.backend}: still works on {answer.get('running')} requests after {copy.request_time:.0f} s, "
-                "though no pool has it; who asks it directly? Nothing was measured"
-            )
-        site.sleep(drain.IDLE_POLL)
 
 
 def _measured(site: Site, copy: ResolvedCopy, work: Works, lease: Lease, progress: Say) -> Iterator[Point]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 from floor.apply.transport import UnreachableError
 from floor.config.model import ResolvedCopy
@@ -15,7 +14,6 @@ from floor.operations.site import Site
 from floor.plan import holders
 
 Say = Callable[[str], None]
-POOL_SECONDS = 15.0
 IDLE_POLL = 1.0
 IDLE_TIMES = 2  # looks in a row that must find nothing: between two an engine may take up what it was just sent
 
@@ -47,7 +45,7 @@ def drain(site: Site, copy: ResolvedCopy, say: Say, *, last: bool) -> None:
             tried.append(proxy)
             try:
                 site.boxes[proxy].call("drain.add", {**params, "last": last})
-                _pool(site, proxy, copy, member=False)
+                pools.demand(site, proxy, copy, member=False)
             except UnreachableError as error:
                 away.append(str(error))
         if len(away) == len(tried):
@@ -79,7 +77,7 @@ def undrain(site: Site, copy: ResolvedCopy, say: Say) -> None:
     if away:
         raise BoxError("\n".join(away) + f"\nundrain {copy.backend} again once the box answers")
     for proxy in proxies:
-        _pool(site, proxy, copy, member=True)
+        pools.demand(site, proxy, copy, member=True)
     say(f"{copy.backend} is in every pool")
 
 
@@ -99,28 +97,24 @@ def _undrain(site: Site, proxy: str, copy: ResolvedCopy, say: Say) -> None:
         say(f"{copy.backend} was not drained on {proxy}")
 
 
-def _pool(site: Site, proxy: str, copy: ResolvedCopy, *, member: bool) -> None:
-    if why := pools.wait(site, proxy, copy, member=member, seconds=POOL_SECONDS):
-        where = "into" if member else "out of"
-        what = f"{copy.backend} did not come {where} {proxy}'s pool within {POOL_SECONDS:.0f} s"
-        raise FloorError(f"{what}: {why}; see `floor status`")
-
-
 def idle(site: Site, copy: ResolvedCopy, say: Say) -> None:
     """Wait until nothing runs on a managed copy, at most for its longest request, and say how that ended."""
-    deadline = site.clock() + copy.request_time
-    quiet = 0
-    answer: dict[str, Any] = {}
-    while site.clock() < deadline:
-        try:
-            # asked again and again, and each time for a moment only: Ctrl-C is heard between
-            answer = site.boxes[copy.box].call("engine.idle", {**check_params(site, copy), "timeout": 0})
-        except BoxError as error:
-            say(f"{copy.backend}: what it still does cannot be seen: {error}")
-            return
+    try:
+        say(settled(site, copy) or f"{copy.backend} has finished what it had")
+    except BoxError as error:
+        say(f"{copy.backend}: what it still does cannot be seen: {error}")
+
+
+def settled(site: Site, copy: ResolvedCopy) -> str:
+    """Wait until nothing runs on a managed copy, at most for its longest request. Return "" once it is so, else what
+    it still does, in words. Raise BoxError where its box does not answer."""
+    deadline, quiet = site.clock() + copy.request_time, 0
+    while True:
+        # asked again and again, and each time for a moment only: Ctrl-C is heard between
+        answer = site.boxes[copy.box].call("engine.idle", {**check_params(site, copy), "timeout": 0})
         quiet = quiet + 1 if answer["idle"] else 0
         if quiet == IDLE_TIMES:
-            say(f"{copy.backend} has finished what it had")
-            return
+            return ""
+        if site.clock() >= deadline:
+            return f"{copy.backend} still works on {answer.get('running')} requests after {copy.request_time:.0f} s"
         site.sleep(IDLE_POLL)
-    say(f"{copy.backend} still works on {answer.get('running')} requests after {copy.request_time:.0f} s")

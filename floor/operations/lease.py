@@ -25,13 +25,17 @@ class Lease:
     `lost` is set when this process must do nothing more, and `reason` says why: a box refused to renew, so somebody
     else has taken over, or the operation is over while a call of it is still at work.
     `rebooted` are the boxes that it takes down itself: what ssh says of them meanwhile ends nothing.
+    `passing` says that it changes nothing that outlives its hold: however it ends, nothing is left to finish.
     """
 
-    def __init__(self, site: Site, seen: Mapping[str, Seen], verb: str, target: Any, config: str) -> None:
+    def __init__(
+        self, site: Site, seen: Mapping[str, Seen], verb: str, target: Any, config: str, *, passing: bool = False
+    ) -> None:
         self.site = site
         self.seen = seen
         self.epoch = 1 + max((s.operation.epoch for s in seen.values() if s.operation), default=0)
         self.record = {"verb": verb, "target": target, "config": config, "by": caller(), "lease": SECONDS}
+        self.record |= {"passing": True} if passing else {}
         self.state = "failed"
         self.lost = threading.Event()
         self.reason = ""

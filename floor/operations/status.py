@@ -72,10 +72,11 @@ def _box(answer: Any) -> dict[str, Any]:
 
 
 def _operation(found: dict[str, Any]) -> dict[str, Any]:
-    """The record, whether its process has left it, and the command that goes on with it."""
+    """The record, whether its process has left it, and the command that goes on with it; None where nothing is left."""
     told = {key: found.get(key) for key in ("epoch", "verb", "state", "live", "by")}
     abandoned = found["state"] == LIVE and (not found["live"] or dead(found["by"]))
-    return {**told, "abandoned": abandoned, "finish": finishing(found["verb"], found.get("target"))}
+    finish = None if found.get("passing") else finishing(found["verb"], found.get("target"))
+    return {**told, "abandoned": abandoned, "finish": finish}
 
 
 def _backends(site: Site, answers: dict[str, Any]) -> list[dict[str, Any]]:

@@ -142,6 +142,8 @@ def _operation(operation: Told) -> str:
         return f"{who} is at work: {what}, operation {operation['epoch']}{since}"
     else:
         told = f"{what} of {who}{since}, {_ENDED.get(operation['state'], operation['state'])}"
+    if operation["finish"] is None:
+        return f"{told}; it has changed nothing, and its hold lapses within 90 s"
     back = BACK.get(operation["verb"], f", `floor {ABORT}` goes back to what was deployed before")
     return f"{told}; `{operation['finish']}` finishes it{back}"
 

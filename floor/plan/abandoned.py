@@ -12,24 +12,24 @@ from floor.plan.seen import OperationSeen, Seen
 ABORT = "deploy --abort"  # the verb of an operation that goes back
 SWITCH, SWITCH_BACK = "switch", "switch --abort"
 SWAP, SWAP_BACK = "swap", "swap --abort"
-BENCH, CALIBRATE = "bench", "calibrate"  # they change nothing, and leave nothing behind
+_BACK = {SWITCH: SWITCH_BACK, SWAP: SWAP_BACK}
 
 
 def unfinished(seen: Mapping[str, Seen]) -> OperationSeen | None:
     """Given what was seen of the boxes, return the last operation, unless it is done; one at work is unfinished too.
 
     Done on one box is done: the others could not be told. Only one that went back is not, while a box that has missed
-    it keeps what was left there. A calibration that has lapsed has left nothing: it changed no box, and began only
-    where nothing was unfinished.
+    it keeps what was left there. One that is passing leaves nothing: it changes no box, and begins only where nothing
+    is unfinished.
     """
     records = [one.operation for one in seen.values() if one.operation]
     last = [record for record in records if record.epoch == max(each.epoch for each in records)]
-    if last and last[0].verb == CALIBRATE and not any(record.live for record in last):
+    if any(record.passing for record in last):
         return None
     if not any(record.state == "done" for record in last):
         return last[0] if last else None
     missed = any(record.state != "done" for record in records if record.epoch < last[0].epoch)
-    return last[0] if last[0].verb in (ABORT, SWITCH_BACK, SWAP_BACK) and missed else None
+    return last[0] if last[0].verb in (ABORT, *_BACK.values()) and missed else None
 
 
 def kept(seen: Mapping[str, Seen], left: OperationSeen) -> str | None:
@@ -69,33 +69,28 @@ def finishing(verb: str, target: Any) -> str:
     """Given the verb and target of an operation, return the command that goes on with it."""
     if verb in ("restart", "reboot") and isinstance(target, dict):
         return " ".join([f"floor {verb}", *sorted(target)])
-    if verb in ("remove", CALIBRATE) and isinstance(target, str):
-        return f"floor {verb} {target}"
+    if verb == "remove" and isinstance(target, str):
+        return f"floor remove {target}"
     if verb == SWITCH and isinstance(target, dict):
         return f"floor {verb} {target.get('mode')}"
     if verb == SWAP and isinstance(target, dict):
         return f"floor {verb} {target.get('model')}"
-    if verb == BENCH and isinstance(target, dict):
-        return f"floor {verb} --copy {target.get('copy')}"
     return f"floor {verb}"
 
 
 def switched(left: OperationSeen | None) -> str:
     """Given the operation that was left, return how a switch is ended, in words; empty where it was none."""
-    if left is None or left.verb not in (SWITCH, SWITCH_BACK) or not isinstance(left.target, dict):
-        return ""
-    if left.verb == SWITCH_BACK:
-        return f"`floor {SWITCH_BACK}` goes on with it"
-    return f"`{finishing(left.verb, left.target)}` goes on with it, `floor {SWITCH_BACK}` goes back"
+    return ways(left) if left is not None and left.verb in (SWITCH, SWITCH_BACK) else ""
 
 
 def ways(left: OperationSeen | None) -> str:
     """Given the operation that was left, return how a switch or a swap is ended, in words; empty where it was none."""
-    if left is None or left.verb not in (SWAP, SWAP_BACK) or not isinstance(left.target, dict):
-        return switched(left)
-    if left.verb == SWAP_BACK:
-        return f"`floor {SWAP_BACK}` goes on with it"
-    return f"`{finishing(left.verb, left.target)}` goes on with it, `floor {SWAP_BACK}` goes back"
+    if left is None or not isinstance(left.target, dict):
+        return ""
+    if left.verb in _BACK.values():
+        return f"`floor {left.verb}` goes on with it"
+    back = _BACK.get(left.verb)
+    return f"`{finishing(left.verb, left.target)}` goes on with it, `floor {back}` goes back" if back else ""
 
 
 def began(by: Mapping[str, Any]) -> str:

@@ -72,6 +72,7 @@ class OperationSeen:
     by: Mapping[str, Any]
     target: Any = None
     config: str = ""  # the digest of the floor.yaml that it worked from
+    passing: bool = False  # nothing of it outlives its hold on the boxes
 
     @property
     def who(self) -> str:
@@ -221,6 +222,7 @@ def _operation(seen: Mapping[str, Any]) -> OperationSeen:
         by=seen.get("by") or {},
         target=seen.get("target"),
         config=str(seen.get("config") or ""),
+        passing=bool(seen.get("passing")),
     )
 
 

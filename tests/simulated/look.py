@@ -22,7 +22,7 @@ SECRETS = f"{paths.SECRETS}/"
 
 def observe(box: SimulatedBox, params: dict[str, Any]) -> dict[str, Any]:
     names = {*params.get("units", {}), *box.processes, *box.enabled, *_units_there(box)}
-    record = box.record and {**box.record, "live": lease.live(box.record, box.moment()), "boot": box.boot}
+    record = box.record and {**lease.told(box.record, box.moment()), "boot": box.boot}
     return {
         "facts": {**box.facts, "boot_id": box.boot},
         "release": box.release,

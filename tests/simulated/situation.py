@@ -18,7 +18,7 @@ from floor.desired.build import build
 from floor.desired.state import MODES, BoxFacts, BoxState
 from floor.operations import (
     abort,
-    calibrate,
+    apart,
     change,
     deploy,
     lease,
@@ -330,12 +330,12 @@ def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let operations run on simulated boxes: the clock is the world's, and no thread keeps the lease."""
     monkeypatch.setattr(site, "build", built)
     monkeypatch.setattr(change, "Lease", KeptLease)
-    monkeypatch.setattr(calibrate, "Lease", KeptLease)
+    monkeypatch.setattr(apart, "Lease", KeptLease)
     monkeypatch.setattr(lease, "caller", lambda: dict(CALLER))
     monkeypatch.setattr(reboot, "boot", lambda: "boot of the laptop")
     for module in (swap, swap_back):
         monkeypatch.setattr(module, "config_file", FileInMemory)
     monkeypatch.setattr(swap, "own_file", PageInMemory)
-    for module in (lease, reboot, restart, status, abort, calibrate, deploy, switch, swap_back):
+    for module in (lease, reboot, restart, status, abort, apart, deploy, switch, swap_back):
         monkeypatch.setattr(module, "dead", dead)
     ASLEEP.clear()

@@ -8,7 +8,7 @@ from floor.agent.call import Call
 
 
 def take(call: Call) -> dict[str, Any]:
-    """{epoch, verb, target, config, by, takeover, lease} → the record."""
+    """{epoch, verb, target, config, by, takeover, lease, passing: bool} → the record."""
     params = call.params
     by = params.mapping("by")
     wanted = {
@@ -19,6 +19,7 @@ def take(call: Call) -> dict[str, Any]:
         "by": {key: by.get(key) for key in ("user", "host", "pid", "started")},
         "takeover": params.maybe_whole("takeover"),
         "lease": params.number("lease", 0) or None,
+        "passing": params.flag("passing"),
     }
     return call.operation.take(wanted)
 

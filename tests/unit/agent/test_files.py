@@ -149,6 +149,13 @@ def test_an_operation_is_taken_renewed_and_ended(free: Box) -> None:
         free.call("operation.take", epoch=5, verb="deploy", by=by)
 
 
+def test_one_of_which_nothing_is_left_ends_done_whatever_came(free: Box) -> None:
+    by = {"user": "ann", "host": "laptop", "pid": 1, "started": 2.0}
+    taken = free.call("operation.take", epoch=5, verb="bench", by=by, passing=True)
+    assert (taken["passing"], taken["state"]) == (True, "live")
+    assert free.call("operation.release", epoch=5, state="failed")["state"] == "done"
+
+
 def test_a_dead_process_is_taken_over_through_the_call(box: Box) -> None:
     by = {"user": "ann", "host": "laptop", "pid": 99, "started": 9.0}
     assert box.call("operation.take", epoch=4, verb="deploy", by=by, takeover=EPOCH)["epoch"] == 4

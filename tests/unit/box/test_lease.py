@@ -45,6 +45,16 @@ def test_a_lease_is_live_until_its_time_and_on_its_boot_only() -> None:
     assert not lease.live(lease.ended(record, "done"), at(1))
 
 
+def test_one_of_which_nothing_is_left_is_told_as_done_once_nobody_holds_it() -> None:
+    for passing, over in ((True, "done"), (False, "live")):
+        record = lease.take(None, wanted(1, passing=passing), BOOT)
+        assert lease.told(record, at(89))["state"] == "live"
+        told = lease.told(record, at(91))
+        assert (told["state"], told["live"], told["boot"]) == (over, False, "boot-1")
+        failed = lease.told(lease.ended(record, "failed"), at(1))
+        assert failed["state"] == ("done" if passing else "failed")
+
+
 def test_another_caller_is_told_who_holds_the_box_and_since_when() -> None:
     record = lease.take(None, wanted(7), BOOT)
     with pytest.raises(HeldError) as caught:

@@ -21,6 +21,7 @@ def test_what_was_measured_is_shown_and_kept(deployed: Situation, floor: Floor) 
     assert (done.code, done.err) == (0, "")
     assert done.lines == [
         "flagship@spark-a is out of every pool and idle",
+        "flagship@spark-a is in every pool",
         " at once    prompt    read in   tokens/s     each",
         "       1        64     0.06 s       45.3     45.3",
         "       1     1,024     1.02 s       43.4     43.4",
@@ -42,7 +43,7 @@ def test_json_is_alone_on_stdout(deployed: Situation, floor: Floor) -> None:
         "first": 0.064,
         "speed": pytest.approx(45.3, abs=0.1),
     }
-    assert done.err == "flagship@spark-a is out of every pool and idle\n"
+    assert done.err == "flagship@spark-a is out of every pool and idle\nflagship@spark-a is in every pool\n"
 
 
 def test_a_dry_run_says_what_would_be_measured_and_touches_nothing(deployed: Situation, floor: Floor) -> None:

@@ -10,9 +10,11 @@ import pytest
 
 from floor.bench.level import Level, to_json
 from floor.bench.traffic import built_in
-from floor.errors import BoxError, RefusedError, UsageError
-from floor.operations import bench_copy
+from floor.errors import BoxError, FloorError, RefusedError, UsageError
+from floor.operations import bench_copy, drain, lease, status
 from floor.operations.bench import Plan
+from floor.operations.swap_edit import Wish
+from tests.simulated.caller import Caller, KilledError
 from tests.simulated.situation import ONE_BOX, Situation
 
 LEVEL = Level(1.0, (10.0, 10.0), 60.0, {}, {}, 5, 0)
@@ -37,7 +39,7 @@ def measured(situation: Situation, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         yield json.dumps({"level": {**to_json(LEVEL), "at": params["at"]}})
 
     monkeypatch.setattr(type(situation.box("spark-a")), "stream", stream)
-    copy = bench_copy.find(site, how.get("copy", "flagship@spark-b"))
+    copy = drain.find(site, how.get("copy", "flagship@spark-b"))
     out = tmp_path / "run.json"
     found = bench_copy.measure(site, copy, plan(*levels), out, situation.said.append, last=how.get("last", False))
     return found[0], orders, members
@@ -73,7 +75,7 @@ def test_what_was_measured_is_not_measured_again(
     _, orders, _ = measured(deployed, monkeypatch, tmp_path, 1, 2)
     assert orders == []
     other = Plan("http://x", "flagship", None, built_in("short"), "short", (1.0,), 1.0)
-    copy = bench_copy.find(deployed.site(), "flagship@spark-b")
+    copy = drain.find(deployed.site(), "flagship@spark-b")
     with pytest.raises(UsageError, match="holds a run with other url"):
         bench_copy.measure(deployed.site(), copy, other, tmp_path / "run.json", print, last=False)
 
@@ -103,13 +105,63 @@ def test_a_box_that_is_away_is_no_time_to_measure(
     deployed: Situation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     deployed.box("spark-a").up = False
-    with pytest.raises(BoxError, match="not every box answers"):
+    with pytest.raises(BoxError, match="its pool might still send requests meanwhile; nothing was measured"):
         measured(deployed, monkeypatch, tmp_path, 1)
 
 
 def test_no_result_is_an_error(deployed: Situation, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(deployed.box("spark-a")), "stream", lambda *_: iter(["", "{}", "no"]))
     site = deployed.site()
-    copy = bench_copy.find(site, "flagship@spark-b")
+    copy = drain.find(site, "flagship@spark-b")
     with pytest.raises(BoxError, match="spark-a: the measurement ended without a result"):
         bench_copy._level(site, "spark-a", copy, plan(1), 1, 0)
+
+
+def test_one_that_is_still_asked_is_not_measured(
+    deployed: Situation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    busy = {"idle": False, "running": 2, "waiting": 0, "reason": ""}
+    monkeypatch.setattr(deployed.box("spark-b").calls, "engine_idle", lambda _: busy)
+    with pytest.raises(FloorError, match="still works on 2 requests after 1800 s, though no pool has it; who asks it"):
+        measured(deployed, monkeypatch, tmp_path, 1)
+
+
+def test_one_that_was_drained_by_a_person_stays_drained(
+    deployed: Situation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    site = deployed.site()
+    drain.drain(site, drain.find(site, "spark-b"), print, last=False)
+    found, _, _ = measured(deployed, monkeypatch, tmp_path, 1)
+    assert len(found.levels) == 1
+    deployed.world.sleep(5)
+    assert deployed.members() == [{"flagship@spark-a"}] * 2
+    assert deployed.said[-1] == "flagship@spark-b stays drained"
+
+
+def test_another_operation_that_was_left_comes_first(
+    deployed: Situation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It would be forgotten: an operation's record is in the place of the one before."""
+    before = deployed.text
+    deployed.edit("max_requests: 12", "max_requests: 8")
+    deployed.fate = Caller(0, 40, then=lambda _box: deployed.caller.kill())
+    with pytest.raises(KilledError):
+        deployed.deploy()
+    deployed.text = before
+    with pytest.raises(RefusedError, match="was left unfinished; `floor deploy` ends it"):
+        measured(deployed, monkeypatch, tmp_path, 1)
+
+
+def test_who_measured_was_killed_and_nothing_is_left_to_end(
+    deployed: Situation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(lease.Lease, "_release", lambda _: None)
+    with pytest.raises(KilledError):
+        measured(deployed, monkeypatch, tmp_path, 1, wrong=KilledError())
+    deployed.caller.dead = True
+    told = [line for line in status.status(deployed.site())["warnings"] if "floor bench" in line]
+    assert len(told) == 1
+    assert told[0].endswith("it has changed nothing, and its hold lapses within 90 s")
+    assert deployed.swap("flagship", Wish(args=["tool-call-parser=hermes"]), dry_run=True).plan
+    deployed.world.sleep(100)
+    assert not [line for line in status.status(deployed.site())["warnings"] if "floor bench" in line]
