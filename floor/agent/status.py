@@ -21,6 +21,7 @@ from floor.agent.status_http import Port
 from floor.agent.status_view import View
 from floor.box import paths
 from floor.box.document import Document
+from floor.box.key_file import keys
 from floor.box.notify import Notifier
 from floor.errors import FloorError
 
@@ -43,28 +44,16 @@ class Settings:
 def load(root: Path = paths.ROOT) -> Settings:
     """Given the root of all paths, read /etc/floor/agent.json and the key. Raise FloorError saying what is wrong."""
     document = Document.load(paths.under(root, paths.AGENT_SETTINGS))
-    place = paths.under(root, document.path("key_file"))
-    following = place.with_suffix(".next")
-    keys = tuple(_key(one) for one in (place, following) if one == place or one.exists())
+    opening = keys(document.path("key_file"), root, "status key")
     fabric = (document.text("fabric"),) if document.has("fabric") else ()
     groups = document.list("groups") if document.has("groups") else []
     return Settings(
         listen=(document.text("listen"), *fabric),
         port=document.port("port"),
-        keys=keys,
+        keys=opening,
         units=document.texts("units"),
         groups=tuple(Part(one.text("model"), one.text("part"), one.text("unit")) for one in groups),
     )
-
-
-def _key(place: Path) -> str:
-    try:
-        key = place.read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise FloorError(f"{place}: the status key cannot be read ({error}); `floor deploy` makes it") from error
-    if not key:
-        raise FloorError(f"{place}: the status key is empty; remove the file, `floor deploy` makes a new one")
-    return key
 
 
 async def serve(settings: Settings, root: Path, notifier: Notifier) -> None:

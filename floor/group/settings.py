@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from floor.box import paths
+from floor.box import key_file, paths
 from floor.box.document import Document
 from floor.box.parts import Mark
 from floor.errors import FloorError
@@ -75,9 +75,4 @@ def regrouped(group: Group, mark: Mark | None) -> str:
 
 def keys(settings: Settings, root: Path) -> tuple[str, ...]:
     """Return the status key, and the one that follows it while it is being replaced. Raise FloorError without one."""
-    place = paths.under(root, settings.key_file)
-    following = place.with_suffix(".next")
-    try:
-        return tuple(one.read_text().strip() for one in (place, following) if one == place or one.exists())
-    except (OSError, UnicodeDecodeError) as error:
-        raise FloorError(f"{place}: the status key cannot be read ({error}); `floor deploy` makes it") from error
+    return key_file.keys(settings.key_file, root, "status key")

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from floor.box import paths
+from floor.box.key_file import keys
 from floor.box.notify import Notifier
 from floor.errors import FloorError
 from floor.healthcheck.client import make_client
 
 from . import settings
 from .here import Here
-from .keys import keys
 from .service import Service
 
 

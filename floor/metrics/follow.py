@@ -16,13 +16,13 @@ from pathlib import Path
 
 from floor.box import paths
 from floor.box.document import Document
+from floor.box.key_file import keys
 from floor.errors import FloorError
 from floor.healthcheck.client import make_client
 
 from . import settings
 from .boxes import Boxes
 from .copies import Copy
-from .keys import keys
 from .look import look
 from .watch import Watch
 

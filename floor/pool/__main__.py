@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from floor.box import paths
+from floor.box.key_file import keys
 from floor.box.notify import Notifier
 from floor.errors import FloorError
 
@@ -55,38 +56,14 @@ def _where(error: BaseException) -> str:
 
 async def _serve(wanted: settings.Settings, world: World) -> None:
     keyed = any(backend.key for backend in wanted.backends)
-    engine_keys = _keys(wanted.key_file, world.root) if keyed else ()
+    engine_keys = keys(wanted.key_file, world.root) if keyed else ()
     asked = bool(wanted.proxies) or any(backend.status_url is not None for backend in wanted.backends)
-    status_keys = _keys(wanted.status_key_file, world.root) if asked else ()
+    status_keys = keys(wanted.status_key_file, world.root) if asked else ()
     service = Service(wanted, engine_keys, status_keys, world)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, service.stop)
     await service.run(Notifier())
-
-
-def _keys(path: Path | None, root: Path) -> tuple[str, ...]:
-    """Given where a key lies, return it, and the one beside it that follows while it is being replaced.
-
-    Raise FloorError if it is not there, or is no key.
-    """
-    if path is None:
-        return ()
-    place = paths.under(root, path)
-    following = place.with_suffix(".next")
-    return (_key(place), *([_key(following)] if following.exists() else []))
-
-
-def _key(place: Path) -> str:
-    try:
-        key = place.read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise FloorError(f"{place}: the key cannot be read ({error}); `floor deploy` makes it") from error
-    if not key or not key.isascii() or not key.isprintable():
-        raise FloorError(
-            f"{place}: a key is one line of ASCII characters; remove the file, `floor deploy` makes it anew"
-        )
-    return key
 
 
 def _log(text: str) -> None:

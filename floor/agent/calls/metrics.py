@@ -7,7 +7,7 @@ from typing import Any
 
 from floor.agent.call import Call
 from floor.box import paths
-from floor.metrics.keys import keys
+from floor.box.key_file import keys
 from floor.metrics.settings import Backend
 
 APART = 2.0  # seconds between the two looks that rates are made of

@@ -141,7 +141,7 @@ def test_settings_without_a_key_are_refused(tmp_path: Path) -> None:
     box = Box(tmp_path, "a")
     key = box.root / "etc/floor/secrets/status.key"
     key.write_text("\n")
-    with pytest.raises(FloorError, match=r"status\.key: the status key is empty; remove the file"):
+    with pytest.raises(FloorError, match=r"status\.key: a key is one line of ASCII characters; remove the file"):
         load(box.root)
     key.unlink()
     with pytest.raises(FloorError, match=r"status\.key: the status key cannot be read .*; `floor deploy` makes it"):
