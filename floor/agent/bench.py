@@ -6,22 +6,16 @@ import argparse
 import asyncio
 import itertools
 import json
-import random
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import httpx
-
-from floor.bench import load
-from floor.bench.ask import ask
-from floor.bench.level import Level, Record, to_json
-from floor.bench.traffic import Request, numbered
+from floor.agent import engine_key
+from floor.bench import drive
+from floor.bench.level import Level, to_json
+from floor.bench.traffic import Request
 from floor.box import paths
-
-SILENT = 300.0  # seconds without a byte after which a request has failed
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,9 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         order = json.loads(place.read_text())
     finally:
         place.unlink(missing_ok=True)
-    key = None
-    if order["key"]:
-        key = paths.under(options.root, paths.ENGINE_KEY).read_text().strip()
+    key = engine_key.taken(order["url"], options.root) if order["key"] else None
     print(json.dumps({"level": to_json(asyncio.run(measure(order, key)))}), flush=True)
     return 0
 
@@ -45,18 +37,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 async def measure(order: Mapping[str, Any], key: str | None) -> Level:
     """Given the order and the engine key, return the level."""
     requests = [Request(one["path"], one["body"]) for one in order["requests"]]
-    numbers = itertools.count(order["first"])
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-    async with httpx.AsyncClient(headers=headers, limits=limits, trust_env=False) as client:
-
-        async def send(number: int) -> Record:
-            request = numbered(requests, number)
-            return await ask(client, order["url"], order["model"], request, clock=time.monotonic, within=SILENT)
-
-        if order["open"]:
-            return await load.open_(send, order["at"], order["seconds"], time.monotonic, random.expovariate, numbers)
-        return await load.closed(send, int(order["at"]), order["seconds"], time.monotonic, numbers)
+    numbers, where = itertools.count(order["first"]), (order["url"], order["model"])
+    async with drive.make_client(key) as client:
+        at, seconds, open_loop = order["at"], order["seconds"], order["open"]
+        return await drive.level(client, *where, requests, at, seconds, open_loop=open_loop, numbers=numbers)
 
 
 if __name__ == "__main__":

@@ -10,9 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx
-
-from floor.box import events, secrets, systemctl, tested
+from floor.agent import engine_key
+from floor.box import events, systemctl, tested
 from floor.box.command import run as run_command
 from floor.box.report import Report
 from floor.errors import EndpointError, FloorError
@@ -99,8 +98,9 @@ def _options(job: Mapping[str, Any], before: Result | None, report: Report, root
         report.done, report.total = done, total
         report.say(f"{job['tier']}: {done} of {total} trials, about {left / 60:.0f} min {left % 60:02.0f} s left")
 
+    key = engine_key.taken(job["url"], root) if job["key"] else ""
     options = Options(
-        endpoint=Endpoint(job["url"], job["model"], _key(job, root), ANSWER_SECONDS),
+        endpoint=Endpoint(job["url"], job["model"], key, ANSWER_SECONDS),
         tier=tier,
         numbers=BASELINE if job["tier"] == BASE else tier.trials,
         seed=setting.get("seed", 0),
@@ -115,21 +115,6 @@ def _options(job: Mapping[str, Any], before: Result | None, report: Report, root
     if before is not None:
         results.comparable(before.setting, options.setting, f"the baseline {job['against']} of {job['model']}")
     return options
-
-
-def _key(job: Mapping[str, Any], root: Path) -> str:
-    """The key that the engine takes: two may be in use while one is being replaced."""
-    keys = secrets.accepted("engine", root) if job["key"] else []
-    for key in keys:
-        try:
-            answer = httpx.get(
-                f"{job['url']}/v1/models", headers={"Authorization": f"Bearer {key}"}, timeout=10, trust_env=False
-            )
-        except httpx.TransportError:
-            break  # told by the test itself
-        if answer.status_code not in (401, 403):
-            return key
-    return keys[0] if keys else ""
 
 
 def _demand_same(job: Mapping[str, Any]) -> None:

@@ -12,12 +12,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import httpx
-
-from floor.bench import knee, load, run
-from floor.bench.ask import ask
-from floor.bench.level import Level, Record
-from floor.bench.traffic import Request, built_in, numbered, read
+from floor.bench import drive, knee, run
+from floor.bench.level import Level
+from floor.bench.traffic import Request, built_in, read
 from floor.config import edit
 from floor.config.hosts import netloc
 from floor.config.model import Config, ResolvedCopy
@@ -26,7 +23,6 @@ from floor.errors import FloorError, UsageError
 from floor.operations import own_file
 
 SEED = 20  # of the repetitions that tell how sure an advice is: the same run gives the same answer
-SILENT = 300.0  # seconds without a byte after which a request has failed
 
 
 @dataclass(frozen=True)
@@ -82,21 +78,13 @@ def measure(plan: Plan, place: Path, say: Callable[[str], None]) -> tuple[run.Ru
     before = run.former(place, dict(plan.setting))
 
     async def all_levels() -> tuple[run.Run, str]:
-        headers = {"Authorization": f"Bearer {plan.key}"} if plan.key else {}
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
         numbers = itertools.count(int(time.time()) % 1_000_000 * 1000)  # no prompt is one of an earlier run
-        async with httpx.AsyncClient(headers=headers, limits=limits, trust_env=False) as client:
-
-            async def send(number: int) -> Record:
-                request = numbered(plan.requests, number)
-                return await ask(client, plan.url, plan.model, request, clock=time.monotonic, within=SILENT)
+        async with drive.make_client(plan.key) as client:
 
             async def one(at: float) -> Level:
                 say(f"measuring {at:g} {'a second' if plan.open_loop else 'at once'} for {plan.seconds:g} s")
-                if plan.open_loop:
-                    waits = random.expovariate
-                    return await load.open_(send, at, plan.seconds, time.monotonic, waits, numbers)
-                return await load.closed(send, int(at), plan.seconds, time.monotonic, numbers)
+                how = (plan.url, plan.model, plan.requests, at, plan.seconds)
+                return await drive.level(client, *how, open_loop=plan.open_loop, numbers=numbers)
 
             return await run.sweep(before, plan.levels, one, partial(_done, place, say))
 

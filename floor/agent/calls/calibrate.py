@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from floor.agent.call import Call
@@ -38,6 +38,7 @@ def measure(call: Call) -> dict[str, Any]:
 
     It keeps the engine busy: the caller has taken it out of every pool.
     """
+    from floor.agent import engine_key
     from floor.agent.calibrate import Work
     from floor.agent.calibrate import measure as ask
     from floor.healthcheck.client import make_client
@@ -45,6 +46,8 @@ def measure(call: Call) -> dict[str, Any]:
     params = call.params
     work = Work(params.whole("at_once", 1), params.whole("prompt", 1), params.whole("answer", 3), params.whole("seed"))
     target = targets(call)[0]
+    if target.key:
+        target = replace(target, key=engine_key.taken(target.url, call.root))
 
     async def once() -> dict[str, Any]:
         async with make_client() as client:

@@ -17,6 +17,7 @@ from floor.agent import bench
 from floor.agent.call import Call
 from floor.agent.calls import bench as calls
 from floor.agent.params import Params
+from floor.bench import drive
 from floor.box import paths
 from floor.errors import UsageError
 
@@ -66,7 +67,7 @@ def engine(monkeypatch: pytest.MonkeyPatch, seen: list[httpx.Request]) -> None:
         words.pop("limits")
         return real(transport=httpx.MockTransport(answer), **words)
 
-    monkeypatch.setattr(bench.httpx, "AsyncClient", client)
+    monkeypatch.setattr(drive.httpx, "AsyncClient", client)
 
 
 def test_it_is_read_once_and_measured_with_the_key_of_the_box(
@@ -76,14 +77,14 @@ def test_it_is_read_once_and_measured_with_the_key_of_the_box(
     engine(monkeypatch, seen)
     key = paths.under(tmp_path, paths.ENGINE_KEY)
     key.parent.mkdir(parents=True)
-    key.write_text("the-engine-key\n")
+    key.write_text("the-engine-key-of-the-box\n")
     stream = calls.level(call(tmp_path))
     assert bench.main(["--root", str(tmp_path), stream.argv[-1]]) == 0
     assert not paths.under(tmp_path, Path(stream.argv[-1])).exists()
     level = json.loads(capsys.readouterr().out)["level"]
     assert (level["at"], level["errors"]) == (2, 0)
     assert level["requests"] == len(seen) > 2
-    assert {request.headers["authorization"] for request in seen} == {"Bearer the-engine-key"}
+    assert {request.headers["authorization"] for request in seen} == {"Bearer the-engine-key-of-the-box"}
     assert {json.loads(request.content)["model"] for request in seen} == {"m"}
 
 
