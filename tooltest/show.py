@@ -5,6 +5,12 @@ from __future__ import annotations
 from typing import TextIO
 
 
+def remaining(seconds: float) -> str:
+    """Given seconds, return them as `2 min 05 s`."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02} s"
+
+
 class Progress:
     """Shows on `to`, which is stderr: stdout is the report's."""
 
@@ -15,7 +21,7 @@ class Progress:
 
     def show(self, done: int, total: int, left: float) -> None:
         """So many of `total` trials are done; `left` seconds remain, as far as can be told."""
-        text = f"{done} of {total} trials, {left / 60:.0f} min {left % 60:02.0f} s left"
+        text = f"{done} of {total} trials, {remaining(left)} left"
         if self._over:
             print(f"\r\x1b[K{text}", end="\n" if done == total else "", file=self._to, flush=True)
         elif done * 10 // total != self._tenth or done == total:

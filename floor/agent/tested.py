@@ -22,6 +22,7 @@ from floor.tooltest.run import session
 from floor.tooltest.run.plan import BASELINE, TIERS
 from floor.tooltest.run.send import Endpoint
 from floor.tooltest.run.session import Options
+from floor.tooltest.show import remaining
 from floor.tooltest.suite import read
 from floor.tooltest.verdict import gate
 from floor.tooltest.verdict.gate import Verdict
@@ -96,7 +97,7 @@ def _options(job: Mapping[str, Any], before: Result | None, report: Report, root
 
     def progress(done: int, total: int, left: float) -> None:
         report.done, report.total = done, total
-        report.say(f"{job['tier']}: {done} of {total} trials, about {left / 60:.0f} min {left % 60:02.0f} s left")
+        report.say(f"{job['tier']}: {done} of {total} trials, about {remaining(left)} left")
 
     key = engine_key.taken(job["url"], root) if job["key"] else ""
     options = Options(

@@ -19,7 +19,7 @@ from floor.tooltest.report import junit, page, table
 from floor.tooltest.report.result import Result, comparable, differing, read, write
 from floor.tooltest.run import probes
 from floor.tooltest.run.session import Options
-from floor.tooltest.show import Progress
+from floor.tooltest.show import Progress, remaining
 from floor.tooltest.suite import read as suites
 from floor.tooltest.trial.record import STREAMED, WHOLE
 from floor.tooltest.verdict import gate
@@ -279,6 +279,13 @@ def test_each_command_has_its_help(capsys: pytest.CaptureFixture[str], name: str
     code, out, err = told(capsys, name, "--help")
     assert (code, err) == (0, "")
     assert out.startswith(f"usage: floor tooltest {name}")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(0.0, "0 min 00 s"), (59.6, "1 min 00 s"), (119.0, "1 min 59 s"), (3671.0, "61 min 11 s")]
+)
+def test_what_is_left_is_told_in_minutes_that_have_passed_whole(seconds: float, told: str) -> None:
+    assert remaining(seconds) == told
 
 
 def test_progress_is_a_line_at_each_tenth_where_nobody_watches() -> None:
