@@ -10,6 +10,7 @@ from typing import Any
 from floor.box import containers, memory, paths
 from floor.box.command import Run
 from floor.errors import FloorError
+from floor.sizes import gib
 
 SLACK = 1 << 30  # bytes that must be free beyond what it may take
 TOLD = 4000  # characters of its output that are told
@@ -33,7 +34,7 @@ def run(
     """
     free = memory.read(root).available
     if free is not None and free < most + SLACK:
-        return _ended(skipped=f"only {free / (1 << 30):.1f} GiB of memory are free")
+        return _ended(skipped=f"only {gib(free)} of memory are free")
     # systemd puts variables in the place of `$NAME` in what it starts (systemd.service(5)); `$$` is a dollar sign
     plain = [word.replace("$", "$$") for word in argv]
     words = list(argv) if container else [*_bounded(env, user, most, seconds), "--", *plain]

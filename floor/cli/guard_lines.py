@@ -7,8 +7,8 @@ from typing import Any
 
 from floor.operations.guard_state import BoxAdvice
 from floor.plan.outage import duration
+from floor.sizes import gib
 
-GIB = 1 << 30
 RUNS = ("active", "activating", "reloading")
 STALE = 60.0  # seconds; it asks four times a minute
 OLD = 30.0  # seconds; a guard reports every five
@@ -27,7 +27,7 @@ def status_lines(found: Mapping[str, Any]) -> Iterator[str]:
             yield f"{box}: {_memory(state)}"
             yield from _silence(one)
             for engine in state["engines"]:
-                yield f"  {engine['unit']}: {_size(engine['memory'])}{', starting' if engine['starting'] else ''}"
+                yield f"  {engine['unit']}: {gib(engine['memory'])}{', starting' if engine['starting'] else ''}"
             yield from _asked(state)
         for unit, hold in one["holds"].items():
             lasts = "until `floor guard release`" if hold["lasting"] else "until there is room for it"
@@ -59,19 +59,15 @@ def advice_lines(found: Sequence[BoxAdvice]) -> Iterator[str]:
         left = "" if box.leaves is None else f"; the shares of now leave {box.leaves:.1f} GiB"
         yield f"{box.box}: {box.why}{left}"
         for one in box.advice:
-            cache = "" if one.cache is None else f", cache_memory {one.cache / GIB:.1f} GiB"
+            cache = "" if one.cache is None else f", cache_memory {gib(one.cache)}"
             yield f"  {one.backend}: utilization {one.utilization:.2f}{cache}: {one.text}"
 
 
 def _memory(state: Mapping[str, Any]) -> str:
     full = "" if state["full"] is None else f", pressure {state['full']:.0f} %"
     others = state["others"]
-    usual = "not known yet" if others is None else f"{_size(others['p95'])}, {_size(others['most'])} at most"
+    usual = "not known yet" if others is None else f"{gib(others['p95'])}, {gib(others['most'])} at most"
     return (
-        f"{_size(state['available'])} of {_size(state['total'])} available{full}; {state['mode']} below "
-        f"{_size(state['floor'])}; others take {usual}"
+        f"{gib(state['available'])} of {gib(state['total'])} available{full}; {state['mode']} below "
+        f"{gib(state['floor'])}; others take {usual}"
     )
-
-
-def _size(size: int | None) -> str:
-    return "unknown" if size is None else f"{size / GIB:.1f} GiB"

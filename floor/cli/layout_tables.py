@@ -12,11 +12,11 @@ from rich.text import Text
 from floor.cli.tables import PIPED
 from floor.layout import picture
 from floor.layout.assign import Answer
-from floor.layout.cards import GIB
 from floor.layout.fleet import ASSUMED, UNVERIFIED
 from floor.layout.layouts import Layout
 from floor.layout.simulate import Outcome
 from floor.layout.stated import UNEVEN
+from floor.sizes import GIB, gib
 
 
 def shown(
@@ -69,7 +69,7 @@ def side_by_side(answers: Mapping[str, Sequence[Answer]], console: Console | Non
 def _head(answer: Answer) -> str:
     want = answer.want
     size = f"{want.shape.parameters / 1e9:.1f}B parameters ({want.shape.active / 1e9:.1f}B a token)"
-    weights = f"{want.weights.total / GIB:.1f} GiB of weights ({want.weights.origin})"
+    weights = f"{gib(want.weights.total)} of weights ({want.weights.origin})"
     return f"{want.name}: {size}, {weights}, cache {want.kv_cache}, requests of up to {want.context:,} tokens"
 
 

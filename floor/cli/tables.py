@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-GIB = 1 << 30
+from floor.sizes import GIB, gib
+
 PIPED = 400  # columns where nobody looks at a terminal: a line a row, for grep
 SERVICES = {
     "floor-proxy.service": "proxy",
@@ -72,7 +73,7 @@ def _memory(memory: dict[str, Any] | None) -> str:
     available, total = (memory or {}).get("available"), (memory or {}).get("total")
     if available is None or total is None:
         return "unknown"
-    return f"{available / GIB:.1f} of {total / GIB:.1f} GiB"
+    return f"{available / GIB:.1f} of {gib(total)}"
 
 
 def _backends(backends: list[dict[str, Any]]) -> Table:

@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from floor.operations.heard import heard
+from floor.sizes import GIB, gib
 
-GIB = 1 << 30
 BAR = 10  # characters of a bar
 WIDE = 110  # columns below which bars and the time of each token are left out
 EVENTS = 6  # at least so many, where there are; more where there is room
@@ -156,7 +156,7 @@ def _memory(memory: Mapping[str, Any], *, wide: bool) -> Text:
     low = left <= (memory["floor"] or 0.05 * total)
     style = "red" if low else ""
     text = _bar(1 - left / total, style, wide=True).append(" ") if wide else Text("", style)
-    return text.append(f"{left / GIB:.1f} of {total / GIB:.1f} GiB left")
+    return text.append(f"{left / GIB:.1f} of {gib(total)} left")
 
 
 def _event(event: Mapping[str, Any]) -> Text:

@@ -15,6 +15,7 @@ from floor.config.models import IMAGE
 from floor.config.problem import KeyPath, short
 from floor.config.shape import ANY
 from floor.config.values import NAME_LENGTH, folder
+from floor.sizes import gib
 
 _KEEP_FREE = 8 * 2**30
 _MOST = 0.85  # what people settle on where CPU and GPU share their memory; 0.90 freezes boxes
@@ -115,8 +116,8 @@ def _found(facts: Machine) -> Iterator[str]:
     yield "# A line that begins with `#` and goes on at once shows a default or an example: take the `#` away."
     yield "#"
     yield f"# Found on this {short(facts.arch)} machine:"
-    yield f"#   memory: {_gib(facts.memory_total)}, {_gib(facts.memory_available)} available{shared}"
-    gpus = [f"{gpu.name} ({_gib(gpu.memory)})" if gpu.memory else gpu.name for gpu in facts.gpus]
+    yield f"#   memory: {gib(facts.memory_total)}, {gib(facts.memory_available)} available{shared}"
+    gpus = [f"{gpu.name} ({gib(gpu.memory)})" if gpu.memory else gpu.name for gpu in facts.gpus]
     for what, some in (
         ("GPUs", gpus),
         ("addresses", facts.addresses),
@@ -126,10 +127,6 @@ def _found(facts: Machine) -> Iterator[str]:
         ("models", facts.models),
     ):
         yield f"#   {what}: {', '.join(_printable(one) for one in some) or 'none'}"
-
-
-def _gib(found: int | None) -> str:
-    return f"{found / 2**30:.1f} GiB" if found is not None else "unknown"
 
 
 def _printable(found: str) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from floor.engines.log import Start
-
-GIB = 2**30
+from floor.sizes import GIB
 
 
 def rounded(part: float) -> float:

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from floor.engines.share import rounded
+from floor.sizes import gib
 
 from .history import Others
-from .settings import GIB
 
 HIGHEST = 0.90  # above it start-up takes more than the share for a while, and a box freezes
 SMALLEST = 0.01
@@ -106,15 +106,11 @@ def _advice(room: Room, wish: Wish, size: int, by_worst: bool) -> Advice:
     share = max(SMALLEST, rounded(size / room.total))
     cache = None if wish.held is None else max(0, int(share * room.total) - wish.held)
     fits = wish.held is None or int(share * room.total) > wish.held
-    others = f"{_gib(room.others.most)} at most" if by_worst else _gib(room.others.p95)
-    stays = f"the floor of {_gib(room.floor)}" if by_worst else f"{_gib(room.keep_free)} kept free"
-    text = f"{_gib(room.total)} less {others} of others and {stays}"
+    others = f"{gib(room.others.most)} at most" if by_worst else gib(room.others.p95)
+    stays = f"the floor of {gib(room.floor)}" if by_worst else f"{gib(room.keep_free)} kept free"
+    text = f"{gib(room.total)} less {others} of others and {stays}"
     if wish.demand is not None and wish.demand <= size:
-        text = f"it wants {_gib(wish.demand)}: {_gib(wish.held or 0)} and a cache of {_gib(wish.cache or 0)}"
+        text = f"it wants {gib(wish.demand)}: {gib(wish.held or 0)} and a cache of {gib(wish.cache or 0)}"
     if not fits:
-        text += f"; it holds {_gib(wish.held or 0)} beside its cache, so it does not fit"
+        text += f"; it holds {gib(wish.held or 0)} beside its cache, so it does not fit"
     return Advice(wish.backend, share, cache, fits, text)
-
-
-def _gib(size: int) -> str:
-    return f"{size / GIB:.1f} GiB"

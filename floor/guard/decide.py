@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum, auto
 
+from floor.sizes import GIB, gib
+
 from .sample import Engine, Sample
-from .settings import GIB, Settings, floor_of
+from .settings import Settings, floor_of
 
 WINDOW = 1.0  # seconds over which the fall is measured
 REACTION = 0.1  # seconds from a sample until nothing more is taken; what will be through the floor by then goes now
@@ -133,12 +135,12 @@ def _remember(watch: Watch, sample: Sample, settings: Settings, floor: int) -> W
 def _why(watch: Watch, sample: Sample, settings: Settings, floor: int) -> str:
     """Why an engine must go now, empty where none must."""
     available = sample.available or 0
-    left = f"{available / GIB:.1f} GiB are left of {(sample.total or 0) / GIB:.1f}"
+    left = f"{gib(available)} are left of {(sample.total or 0) / GIB:.1f}"
     rate = falls(watch)
     if available <= floor and (watch.armed or rate > 0):
         return f"{left}, the floor is {floor / GIB:.1f}"
     if rate > 0 and available <= floor * NEAR and available - rate * REACTION <= floor:
-        return f"{left} and {rate / GIB:.1f} GiB go every second, the floor is {floor / GIB:.1f}"
+        return f"{left} and {gib(rate)} go every second, the floor is {floor / GIB:.1f}"
     if sample.full is not None and sample.full >= PRESSED and available < settings.keep_free:
         return f"{left}, and everything waited for memory for {sample.full:.0f} % of the last 10 s"
     return ""
@@ -155,7 +157,7 @@ def _warn(watch: Watch, sample: Sample, settings: Settings, why: str) -> tuple[W
     if watch.warned or watch.low_since is None or (not why and sample.at - watch.low_since < LOW_FOR):
         return watch, Decision()
     available, total = sample.available or 0, sample.total or 0
-    text = why or f"{available / GIB:.1f} GiB are left, {settings.keep_free / GIB:.1f} should stay free"
+    text = why or f"{gib(available)} are left, {settings.keep_free / GIB:.1f} should stay free"
     if available <= floor_of(settings, total) and not watch.armed:
         text += f"; the box rests below its floor of {floor_of(settings, total) / GIB:.1f}: lower it, or the shares"
     return replace(watch, warned=True), Decision(Action.WARN, "", text)

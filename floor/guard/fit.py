@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from floor.box.memory import Memory
+from floor.sizes import GIB, gib
 
-from .settings import GIB, Copy, Settings, floor_of
+from .settings import Copy, Settings, floor_of
 
 
 def needs(copy: Copy, total: int | None, shared: bool | None) -> int | None:
@@ -41,7 +42,7 @@ def refusal(
         return ""
     others = f", {promised / GIB:.1f} of them promised to engines that start" if promised else ""
     return (
-        f"{copy.backend}: a share of {copy.utilization:g} is {need / GIB:.1f} GiB, and "
-        f"{memory.available / GIB:.1f} GiB are available{others}, of which {floor / GIB:.1f} must "
+        f"{copy.backend}: a share of {copy.utilization:g} is {gib(need)}, and "
+        f"{gib(memory.available)} are available{others}, of which {floor / GIB:.1f} must "
         "stay; see `floor guard advise`"
     )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .settings import GIB
+from floor.sizes import GIB
 
 STEP = GIB // 4  # bytes: a share is rounded down to hundredths, of 1.2 GiB on such a box
 DAYS = 30

@@ -13,6 +13,7 @@ from floor.box.holds import Hold
 from floor.box.locked import mine
 from floor.box.notify import Notifier
 from floor.errors import FloorError
+from floor.sizes import GIB, gib
 
 from . import history, lift, records, starts
 from .beside import Beside
@@ -23,7 +24,7 @@ from .later import Later
 from .observed import AGAIN, Observed
 from .sample import Sample
 from .sampler import Sampler
-from .settings import GIB, Settings, floor_of
+from .settings import Settings, floor_of
 
 STATE_EVERY = 5.0  # seconds between two reports
 READ_EVERY = 30.0  # seconds between two readings of what others take
@@ -217,4 +218,4 @@ class Service:
 def _summary(sample: Sample) -> str:
     if sample.available is None or sample.total is None:
         return "memory is not known"
-    return f"{sample.available / GIB:.1f} GiB available of {sample.total / GIB:.1f}, {len(sample.engines)} engines"
+    return f"{gib(sample.available)} available of {sample.total / GIB:.1f}, {len(sample.engines)} engines"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from floor.box.document import Document
+from floor.sizes import GIB
 
-GIB = 1 << 30
 MODES = ("protect", "observe")
 # Where no floor is given. A healthy box at a share of 0.87 rests at 4.9 GiB available, so the floor lies well below
 # what a box rests at; on a small box it is a fortieth.

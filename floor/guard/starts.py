@@ -7,9 +7,10 @@ from floor.box.command import Run, run
 from floor.box.units import UnitFacts
 from floor.engines import log
 from floor.engines.signs import sign
+from floor.sizes import GIB
 
 from .records import Logged
-from .settings import GIB, Copy
+from .settings import Copy
 
 LINES = 400  # of the journal: what is looked for comes within the first hundreds of lines of a start
 

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from floor.errors import UsageError
+from floor.sizes import GIB
 
-GIB = 2**30
 LPDDR, GDDR, HBM, APPLE, DDR = "lpddr", "gddr", "hbm", "apple", "ddr"
 CPU = "cpu"  # a box whose processor does it
 

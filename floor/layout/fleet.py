@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from floor.engines.share import rounded
 from floor.layout.cache import BLOCK, IN_FLIGHT, Setting
 from floor.layout.calibrated import Speeds
-from floor.layout.cards import GIB, Card
+from floor.layout.cards import Card
 from floor.layout.shape import Shape
 from floor.layout.speed import Load
 from floor.layout.weights import Weights
+from floor.sizes import GIB
 
 MEASURED, COMPUTED, ASSUMED, UNVERIFIED = "measured", "computed", "assumed", "unverified"
 KEEP_FREE = 8 * GIB

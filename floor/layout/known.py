@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from floor.engines import share as share_of
 from floor.engines.log import Start
-from floor.layout.cards import GIB
 from floor.layout.ledger import Ledger
+from floor.sizes import GIB
 
 _ROUNDED = 0.01  # of a request: concurrency is logged with two decimals
 

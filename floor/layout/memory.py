@@ -10,8 +10,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from floor.layout.cards import GIB, Card
+from floor.layout.cards import Card
 from floor.layout.fleet import ASSUMED, MEASURED, Place, Want
+from floor.sizes import GIB
 
 
 @dataclass(frozen=True)

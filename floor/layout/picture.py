@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from floor.layout.backend import Backend
-from floor.layout.cards import GIB
 from floor.layout.layouts import Layout
+from floor.sizes import gib
 
 WIDTH = 48  # letters for the memory of the largest card
 LEGEND = "W weights   E engine (activations, runtime, graphs)   C cache   o others   . free"
@@ -58,7 +58,7 @@ def svg(layouts: Sequence[Layout], title: str) -> str:
             wide = _BAR * size / largest
             out.append(
                 f'<rect x="{left:.1f}" y="{top}" width="{wide:.1f}" height="20" fill="{_COLOURS[letter]}" '
-                f'stroke="#ffffff"><title>{size / GIB:.1f} GiB</title></rect>'
+                f'stroke="#ffffff"><title>{gib(size)}</title></rect>'
             )
             left += wide
         out.append(f'<text x="{left + 8:.1f}" y="{top + 15}">{escape(bar.layers)}</text>')

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from floor.layout.backend import LEAST, TENSOR, WANTED, WHOLE, Backend, Misfit
-from floor.layout.cards import GIB, Card
+from floor.layout.cards import Card
 from floor.layout.figures import measure
 from floor.layout.fleet import Measured, Place, Want
 from floor.layout.ledger import Books, Ledger
@@ -15,6 +15,7 @@ from floor.layout.memory import overhead, room
 from floor.layout.sharing import obstacle
 from floor.layout.speed import Stage
 from floor.layout.stretches import Cost, cut
+from floor.sizes import gib
 
 EMPTY = Misfit("a card would only slow the others: it is better left out")
 
@@ -127,4 +128,4 @@ def _short(want: Want, ledger: Ledger, rooms: Sequence[float]) -> Misfit:
     if missing <= 0:
         return Misfit("no cut of its layers fits these cards, though their memory would do in all")
     asked = "one request" if many == 1 else f"{many} requests"
-    return Misfit(f"{missing / GIB:.1f} GiB are missing for weights and {asked} of {want.context:,} tokens", missing)
+    return Misfit(f"{gib(missing)} are missing for weights and {asked} of {want.context:,} tokens", missing)

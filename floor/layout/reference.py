@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from floor.layout.cards import CARDS, GIB
+from floor.layout.cards import CARDS
 from floor.layout.fit import Shown, constants, median, shown
 from floor.layout.rows import BATCHES, ONE_STREAM, PROMPTS, Row
+from floor.sizes import gib
 
 _MISSED = 0.15
 
@@ -119,7 +120,7 @@ def _cards() -> Iterator[str]:
     yield "| card | memory | bandwidth | compute, 16 bits | kind |"
     yield "|---|---|---|---|---|"
     for card in CARDS.values():
-        memory = f"{card.memory / GIB:.1f} GiB{', shared' if card.unified else ''}"
+        memory = f"{gib(card.memory)}{', shared' if card.unified else ''}"
         speeds = f"{card.bandwidth / 1e9:,.0f} GB/s | {card.compute / 1e12:.0f} TFLOPS"
         yield f"| {card.name} | {memory} | {speeds} | {card.kind} |"
 

@@ -12,6 +12,7 @@ from floor.errors import BoxError, BusyError, FloorError
 from floor.operations.lease import Lease
 from floor.operations.site import Site
 from floor.plan.steps import Stage, Step, Until, abreast
+from floor.sizes import gib
 
 CALL_SECONDS = 20.0  # how long one waiting call may keep its answer back
 POLL_SECONDS = 0.5
@@ -19,7 +20,6 @@ LOST_SECONDS = 60.0  # how long a box may be out of reach in the middle of a ste
 LOST_POLL = 2.0
 CRASHES = 2  # an engine that died twice under our eyes will not get well by waiting
 SKIPPED_SECONDS = 30.0  # a unit that stays down that long after it was told to start will not start
-GIB = 1 << 30
 
 
 class StepError(FloorError):
@@ -189,7 +189,7 @@ def _dies(answer: Any, first: int) -> bool:
 def _hint(answer: Any) -> str:
     """What the box itself says of why it is not there yet."""
     if answer.get("needed") and answer.get("available") is not None:
-        return f": it needs {answer['needed'] / GIB:.1f} GiB, {answer['available'] / GIB:.1f} GiB are free"
+        return f": it needs {gib(answer['needed'])}, {gib(answer['available'])} are free"
     if answer.get("left"):
         return f": still there: {', '.join(str(one) for one in answer['left'])}"
     if answer.get("running") is not None:

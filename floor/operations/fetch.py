@@ -20,6 +20,7 @@ from floor.operations.fetch_tasks import Over, Tasks, Work
 from floor.operations.site import Site
 from floor.plan import fetch as plan
 from floor.plan.fetch import HUB, FolderSeen, Transfer, Tried, Weights
+from floor.sizes import told_size
 
 Say = Callable[[str], None]
 
@@ -185,8 +186,8 @@ class Fetch:
     def _judge(self, goal: Weights, transfer: Transfer, over: Over, tried: Tried) -> None:
         if not over.error:
             size = int(over.told.get("size") or 0)
-            speed = plan.told_size(size / max(over.seconds, 0.001))
-            self.say(f"{transfer.box}: has {goal.origin}, {plan.told_size(size)} in {over.seconds:.0f} s ({speed}/s)")
+            speed = told_size(size / max(over.seconds, 0.001))
+            self.say(f"{transfer.box}: has {goal.origin}, {told_size(size)} in {over.seconds:.0f} s ({speed}/s)")
             return
         if over.error == "unreachable":
             self.say(f"{over.why}; another way is tried")

@@ -12,6 +12,7 @@ from floor.operations.fetch_tasks import Over, Tasks, Work
 from floor.operations.site import Site
 from floor.plan import fetch as plan
 from floor.plan.fetch import HUB, Image, Transfer, Tried
+from floor.sizes import told_size
 
 Say = Callable[[str], None]
 IDS = "sha256:"  # an image that is named by its id is in no registry
@@ -107,7 +108,7 @@ class Images:
         files = self.site.boxes[giver].call("fetch.read", {"folder": told["folder"]})["manifest"]
         port, secret = self.tasks.serve(giver, told["folder"])
         urls = self.tasks.urls(giver, box, port)
-        self.say(f"{box}: gets {goal.reference} from {giver} ({urls[0]}), {plan.told_size(told['size'])}")
+        self.say(f"{box}: gets {goal.reference} from {giver} ({urls[0]}), {told_size(told['size'])}")
         job = {
             "kind": "image",
             "what": goal.reference,
@@ -162,10 +163,10 @@ def _room(box: str, size: int, seen: Mapping[str, Any], *, packs: bool = False) 
     shared = seen["device"] == spool.device
     needs = {"its packed form": size + (0 if packs or not shared else size)}
     if not packs and not shared and seen["free"] < size + plan.SPARE:
-        return f"{box}: docker's disk has {plan.told_size(seen['free'])} free, {plan.told_size(size)} are needed"
+        return f"{box}: docker's disk has {told_size(seen['free'])} free, {told_size(size)} are needed"
     if spool.free < needs["its packed form"] + plan.SPARE:
-        wanted = plan.told_size(needs["its packed form"] + plan.SPARE)
-        return f"{box}: the disk of {paths.FETCH_SPOOL} has {plan.told_size(spool.free)} free, {wanted} are needed"
+        wanted = told_size(needs["its packed form"] + plan.SPARE)
+        return f"{box}: the disk of {paths.FETCH_SPOOL} has {told_size(spool.free)} free, {wanted} are needed"
     return ""
 
 

@@ -17,6 +17,7 @@ from floor.operations.fetch_tasks import Tasks, Work
 from floor.operations.site import Site
 from floor.plan import fetch as plan
 from floor.plan.fetch import FolderSeen, Image, Tried, Weights
+from floor.sizes import told_size
 
 Say = Callable[[str], None]
 
@@ -113,7 +114,7 @@ def _weights(run: Fetch, goals: Sequence[Weights], outcome: Fetched, *, dry_run:
         outcome.pending += _pending(goal, sizes[goal.origin], looked)
     for goal in () if dry_run else known:
         if any(not looked[box, folder].whole(goal.origin) for box, folder in goal.places.items()):
-            run.say(f"{goal.origin}: {len(rows[goal.origin])} files, {plan.told_size(sizes[goal.origin])}")
+            run.say(f"{goal.origin}: {len(rows[goal.origin])} files, {told_size(sizes[goal.origin])}")
             run.bring(goal, rows[goal.origin], tried[goal.origin])
             outcome.changed = True
     for goal in goals:
@@ -129,10 +130,10 @@ def _pending(goal: Weights, size: int, looked: dict[tuple[str, str], FolderSeen]
     for box, folder in goal.places.items():
         seen = looked[box, folder]
         if not seen.whole(goal.origin):
-            come = f", {plan.told_size(seen.partial)} have come" if seen.partial else ""
+            come = f", {told_size(seen.partial)} have come" if seen.partial else ""
             some = f", {len(seen.changed)} files again" if seen.changed else ""
-            told = f"{goal.origin} into {folder} ({plan.told_size(size)}{come}{some})"
-            found.append(f"{box}: fetch {told}; {plan.told_size(seen.free)} are free there")
+            told = f"{goal.origin} into {folder} ({told_size(size)}{come}{some})"
+            found.append(f"{box}: fetch {told}; {told_size(seen.free)} are free there")
     return found
 
 

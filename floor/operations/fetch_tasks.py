@@ -12,7 +12,8 @@ from floor.config.hosts import netloc
 from floor.errors import BoxError, FloorError
 from floor.operations import caller
 from floor.operations.site import Site
-from floor.plan.fetch import task_name, told_size
+from floor.plan.fetch import task_name
+from floor.sizes import told_size
 
 POLL = 1.0  # seconds between two looks at tasks
 LOST = 60.0  # seconds that a box may not answer while it works

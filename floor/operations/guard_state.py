@@ -13,7 +13,7 @@ from floor.engines import share
 from floor.engines.log import Start
 from floor.guard.advise import Advice, Room, Wish, advise
 from floor.guard.history import Others
-from floor.guard.settings import GIB
+from floor.sizes import GIB, gib
 
 ENGINE_SHARE = 0.92  # what vLLM takes where none is given
 
@@ -49,10 +49,7 @@ def advice_for(config: Config, box: str, told: Mapping[str, Any]) -> BoxAdvice:
     shares = sum(one.copy.utilization or ENGINE_SHARE for one in here)
     left = (room.total - others.p95 - int(room.total * shares)) / GIB
     days = f"{others.days} day" + ("s" if others.days > 1 else "")
-    why = (
-        f"others take {others.p95 / GIB:.1f} GiB, {others.most / GIB:.1f} at most "
-        f"({others.readings} readings on {days})"
-    )
+    why = f"others take {gib(others.p95)}, {others.most / GIB:.1f} at most ({others.readings} readings on {days})"
     if state["shared"] is None:
         why += "; no driver tells whether its GPU shares the memory, which is taken for granted here"
     return BoxAdvice(box, tuple(found), why, left)

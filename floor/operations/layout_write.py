@@ -13,8 +13,8 @@ from floor.config.problem import KeyPath
 from floor.errors import RefusedError, UsageError
 from floor.layout.assign import Answer
 from floor.layout.backend import TENSOR, Backend
-from floor.layout.cards import GIB
 from floor.layout.layouts import SPLIT
+from floor.sizes import GIB
 
 Edit = tuple[KeyPath, Any]
 _SETTINGS = {"context": "context", "kv_cache": "kv_cache", "cap": "max_requests"}

@@ -8,7 +8,7 @@ from typing import Any
 from floor.desired.state import Kind
 from floor.operations.site import Site
 from floor.plan.aim import Aim, Part
-from floor.plan.fetch import told_size
+from floor.sizes import told_size
 
 LOOK_SECONDS = 60.0
 PARALLEL = ("tensor-parallel-size", "pipeline-parallel-size")

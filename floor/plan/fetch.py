@@ -11,6 +11,7 @@ from typing import Any
 from floor.box.manifest import Origin
 from floor.box.weights import folder_of
 from floor.config.model import Config
+from floor.sizes import told_size
 
 HUB = ""  # a source that is no box: the hub or the registry
 AT_A_TIME = 2  # boxes that take from one at the same time: more only share its link
@@ -231,11 +232,3 @@ def shortages(
         for (box, device), size in needed.items()
         if size + SPARE > named[box, device][1]
     ]
-
-
-def told_size(size: float) -> str:
-    """Given bytes, return them for a person."""
-    for unit, step in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20)):
-        if size >= step:
-            return f"{size / step:.1f} {unit}"
-    return f"{size / 1024:.0f} KiB" if size >= 1024 else f"{size:.0f} bytes"

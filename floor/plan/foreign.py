@@ -12,6 +12,7 @@ from floor.config.adopt.options import Option, adopt
 from floor.plan.aim import Aim, Wanted
 from floor.plan.standing import Foreign, keeper
 from floor.plan.starters import starters
+from floor.sizes import gib
 
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 -- compared, not listened on
 _KEYS = ("--api-key", "VLLM_API_KEY", "LLAMA_API_KEY")
@@ -147,7 +148,7 @@ def _sleeping(aim: Aim, box: str, told: Mapping[str, Any], met: Met) -> Iterator
 
 def _takes(one: Mapping[str, Any]) -> str:
     """What a process takes of what an engine needs."""
-    size = f"{one['memory'] / (1 << 30):.1f} GiB of memory"
+    size = f"{gib(one['memory'])} of memory"
     if one["gpu"]:
         return f"works on the GPU and holds {size}"
     return f"holds {size}" if one["memory"] >= LARGE else ""

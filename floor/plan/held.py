@@ -8,9 +8,9 @@ from dataclasses import replace
 from floor.box import paths
 from floor.box.holds import Hold
 from floor.guard import lift
-from floor.guard.settings import GIB
 from floor.plan.aim import Aim, Part
 from floor.plan.steps import Plan, Stage, Step, abreast, beside
+from floor.sizes import gib
 
 START, RELEASE, PUT = "unit.start", "guard.release", "files.put"
 
@@ -80,7 +80,7 @@ def _room(aim: Aim, part: Part, hold: Hold) -> str:
     fits = not hold.lasting and lift.room(hold, available, aim.config.boxes[part.box].keep_free)
     if available is None or not fits:
         return ""
-    return f"there is room for it again: {available / GIB:.1f} GiB are available"
+    return f"there is room for it again: {gib(available)} are available"
 
 
 def _steps(plan: Plan) -> list[Step]:

@@ -13,8 +13,8 @@ from floor.engines.known import ENGINES
 from floor.plan import firewalls
 from floor.plan.aim import Aim, Wanted, check_params
 from floor.plan.difference import belongs_to
-from floor.plan.fetch import told_size
 from floor.plan.seen import Seen
+from floor.sizes import told_size
 
 
 def problems(aim: Aim, told: Collection[tuple[str, int]] = ()) -> list[str]:
