@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from floor.engines.log import Start
 from floor.sizes import GIB
@@ -11,6 +13,13 @@ from floor.sizes import GIB
 def rounded(part: float) -> float:
     """Given a part of a whole, return it as a share of two places, rounded down."""
     return math.floor(part * 100 + 1e-9) / 100
+
+
+def whole(gpus: Sequence[Mapping[str, Any]], memory: Mapping[str, Any]) -> int | None:
+    """Given the cards of a box and its memory as it tells them, return the bytes that a share is of: those of the
+    smallest card; of the box where it has none, or a driver tells none (shared memory). None where nothing is known."""
+    own = [int(card.get("total") or 0) for card in gpus]
+    return min(own) if own and all(own) else memory.get("total") or None
 
 
 def cache(start: Start) -> float | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from floor.config.model import Config, ResolvedCopy
 from floor.desired import copies, groups
+from floor.engines import share
 from floor.engines.log import Start
 from floor.layout.calibrated import parse
 from floor.layout.fit import constants
@@ -37,17 +38,28 @@ def measured(want: Want, config: Config, answers: Answers) -> dict[str, Measured
         if logged and logged.get("utilization") and logged.get("start") and cut:
             tp, layers = cut
             own = Books(want, constants()).ledger(tp).weights(0, layers or len(want.shape.layers))
-            parts = beside(Start(**logged["start"]), logged["utilization"], _total(answers[one.box]), own)
+            total = share.whole(answers[one.box]["gpus"], answers[one.box]["memory"]) or 0
+            parts = beside(Start(**logged["start"]), logged["utilization"], total, own)
             found[one.backend] = replace(found.get(one.backend, Measured()), overhead=parts)
     return found
 
 
 def build(config: Config, one: ResolvedCopy) -> str:
-    """Given the config and a copy, or the head of a group, return a digest of what its speed goes by: engine, weights,
-    kind of cache, arguments, environment, and how a group is cut. Shares, caps and ports are none of that."""
+    """Given the config and a copy, or the head of a group, return a digest of what its speed goes by: engine, image or
+    program, weights, kind of cache, arguments, environment, and how a group is cut. Shares, caps and ports are none of
+    that."""
     split = config.models[one.model].split if _grouped(one) else None
     cut = [split.tensor_parallel, split.pipeline] if split else []
-    parts = [one.engine, one.source, one.kv_cache, sorted(map(str, one.args.items())), sorted(one.env.items()), *cut]
+    program = [one.runtime.image, one.runtime.entrypoint, one.runtime.command] if one.runtime else []
+    parts = [
+        one.engine,
+        program,
+        one.source,
+        one.kv_cache,
+        sorted(map(str, one.args.items())),
+        sorted(one.env.items()),
+        *cut,
+    ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
@@ -80,9 +92,3 @@ def _logged(one: ResolvedCopy, answers: Answers) -> Mapping[str, Any] | None:
     unit = groups.unit_name(one.model) if _grouped(one) else copies.unit_name(one.model)
     found: Mapping[str, Any] | None = answers.get(one.box, {}).get("logged", {}).get(unit)
     return found
-
-
-def _total(told_by: Mapping[str, Any]) -> float:
-    """Bytes of the memory that a share is of: that of the smallest card, else of the machine."""
-    cards = [gpu["total"] for gpu in told_by["gpus"] if gpu.get("total")]
-    return float(min(cards) if cards else told_by["memory"].get("total") or 0)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from floor.desired.state import Kind
+from floor.engines import share
 from floor.operations.site import Site
 from floor.plan.aim import Aim, Part
 from floor.sizes import told_size
@@ -39,13 +40,9 @@ def too_large(site: Site, aim: Aim, model: str) -> list[str]:
 
 
 def _room(facts: Mapping[str, Any]) -> int | None:
-    """Bytes that a card has, the smallest one's; those of the box where its driver tells none (unified memory)."""
+    """Bytes that a share is of; None where the box tells of no card."""
     cards = facts.get("gpus") or []
-    if not cards:
-        return None
-    own = [card.get("total") for card in cards]
-    found = (facts.get("memory") or {}).get("total") if None in own else min(own)
-    return int(found) if found else None
+    return share.whole(cards, facts.get("memory") or {}) if cards else None
 
 
 def _cards(aim: Aim, part: Part) -> int:

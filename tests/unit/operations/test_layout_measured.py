@@ -67,6 +67,7 @@ def test_the_last_measurement_of_the_build_counts_and_no_other() -> None:
         ("    source:", "    kv_cache: fp8\n    source:", False),
         ("    source:", "    args: {enforce-eager: true}\n    source:", False),
         ("/models/flagship", "/models/other", False),
+        ("vllm:v1", "vllm:v2", False),
     ],
 )
 def test_what_makes_another_build(old: str, new: str, same: bool) -> None:
