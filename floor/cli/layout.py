@@ -56,7 +56,8 @@ def layout(
 ) -> None:
     """Say what fits where and which layout to take: memory, cache, speed, what survives the loss of a box.
 
-    --write puts it into the file, where comments and order stay; `floor deploy` or `floor switch` brings it about.
+    --write puts it into the file, where comments and order stay; `floor deploy`, `floor switch` or, with another
+    kv_cache, `floor swap` brings it about.
 
     Boxes and weights are those of the file, or said by --box and NAME=FOLDER before anybody buys.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from floor.box.drains import UNTESTED, Drain
+from floor.box.drains import Drain
 from floor.plan import holders
 from floor.plan.aim import Aim, Copy, Wanted
 
@@ -38,7 +38,7 @@ def opened(aim: Aim, copy: Copy, holder: str) -> bool:
 def openings(aim: Aim, copy: Copy, drains: Iterable[Drain]) -> list[str]:
     """Given a copy and who holds it out of a pool, return the holders of an untested build that have lost their
     reason."""
-    held = (one.holder for one in drains if one.epoch is None and one.holder.startswith(UNTESTED))
+    held = (one.holder for one in drains if one.epoch is None and holders.is_untested(one.holder))
     return [holder for holder in held if opened(aim, copy, holder)]
 
 

@@ -27,6 +27,7 @@ RUN = (
 def test_where_it_listens_and_how_much_it_holds_is_no_part_of_it() -> None:
     other = (*VLLM[:6], "9000", *VLLM[7:], "--max-num-seqs", "8", "--gpu-memory-utilization", "0.5", "--headless")
     assert build(VLLM, {}) == build(other, {"HOME": "/root", "XDG_CACHE_HOME": "/c", "NCCL_DEBUG": "INFO"})
+    assert build(VLLM, {}) == build(VLLM, {"VLLM_PP_LAYER_PARTITION": "40,24"})  # nor how it is cut
     assert changes(build(VLLM, {}), build(other, {})) == []
 
 
