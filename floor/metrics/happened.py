@@ -58,7 +58,7 @@ class Happened:
         if len(self._all) + len(self._pool) + len(self._guard) > _MOST:
             return
         # A person's or an operation's events carry a name and a host.
-        self._all[(("who", who if who in SERVICES else "operation"),)] += 1
+        self._all[(("who", who if who in SERVICES else TASKS.get(who, "operation")),)] += 1
         if not isinstance(data, dict):
             return
         if who == "pool" and isinstance(data.get("member"), bool):
@@ -70,7 +70,9 @@ class Happened:
             self._guard[_labels(action=_guards(event, data), copy=data["unit"], service=who)] += 1
         elif who == "group" and "model" in data:
             self._guard[_labels(action="end", copy=data["model"], service=who)] += 1
-        elif who not in SERVICES and isinstance(data.get("epoch"), int) and data["epoch"] not in self._epochs:
+        elif (
+            who not in SERVICES and isinstance(data.get("epoch"), int) and data["epoch"] not in self._epochs
+        ):
             self._epochs.add(data["epoch"])
             self._operations[_labels(verb=data.get("verb"))] += 1
 
@@ -85,6 +87,7 @@ class Happened:
 
 
 SERVICES = ("pool", "guard", "watchdog", "notify", "group")
+TASKS = {"floor-fetch": "fetch", "floor-tooltest": "tooltest"}
 
 
 def _labels(**words: object) -> Labels:

@@ -74,7 +74,8 @@ def apart(site: Site, aim: Aim, copy: ResolvedCopy, verb: str, say: Say, *, last
 def _out(site: Site, aim: Aim, copy: ResolvedCopy, verb: str, epoch: int, *, last: bool) -> Iterator[None]:
     proxies, drained = list(aim.config.proxy.boxes), _drained(aim, copy)
     params = {"backend": copy.backend, "holder": f"{verb} by {caller.name()}", "epoch": epoch}
-    event = {"text": f"took {copy.backend} out of the pool to measure it", "data": {}}
+    data = {"verb": verb, "epoch": epoch}
+    event = {"text": f"took {copy.backend} out of the pool to measure it", "data": data}
     try:
         for proxy in proxies:
             site.boxes[proxy].call("drain.add", {**params, "last": last or drained, "event": event})

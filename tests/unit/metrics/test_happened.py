@@ -36,6 +36,8 @@ def test_what_services_did(tmp_path: Path) -> None:
         ("guard", "took m down", {"unit": "floor-copy-m.service", "available": 1}),
         ("guard", "would have taken m down", {"unit": "floor-copy-m.service", "available": 1}),
         ("ada@laptop", "deploy", {}),
+        ("ada@laptop", "took m@a out of the pool to measure it", {"verb": "bench", "epoch": 3}),
+        ("floor-tooltest", "tool test of m@a, gate: PASS", {"why": "", "launch": "d"}),
     ]
     for at, (who, text, data) in enumerate(said):
         events.append(who, text, data, at=float(at), root=tmp_path)
@@ -43,7 +45,9 @@ def test_what_services_did(tmp_path: Path) -> None:
         "events_total pool": 3,
         "events_total watchdog": 1,
         "events_total guard": 2,
-        "events_total operation": 1,
+        "events_total operation": 2,
+        "events_total tooltest": 1,
+        "operations_total bench": 1,
         "pool_changes_total out m@a refused": 2,
         "pool_changes_total in m@a ok": 1,
         "decisions_total restart m@a watchdog": 1,
