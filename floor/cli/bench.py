@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from floor.cli.options import DEFAULT, ConfigPath, Json, open_site, say
+from floor.cli.options import DEFAULT, ConfigPath, DryRun, Force, Json, draw, open_site, say
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from floor.bench.knee import Advice
     from floor.bench.run import Run
     from floor.bench.traffic import Request
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from floor.operations.bench import Plan
     from floor.operations.site import Site
 
+PENDING = 3
 LEVELS = "1,2,4,8,12,16,24,32"
 
 
@@ -30,7 +33,7 @@ def bench(
     ] = None,
     key_file: Annotated[Path | None, typer.Option(help="File with the key that is asked for there.")] = None,
     copy: Annotated[str | None, typer.Option(help="One copy, which is out of every pool while it is measured.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Take that copy out though it is the last one.")] = False,
+    force: Force = False,
     levels: Annotated[str, typer.Option(help="How many requests at once; with --open how many a second.")] = LEVELS,
     seconds: Annotated[float, typer.Option(min=1, help="How long each level is measured.")] = 60.0,
     mix: Annotated[str, typer.Option(help="Built-in requests: short, long or mix.")] = "mix",
@@ -47,10 +50,15 @@ def bench(
     svg: Annotated[Path | None, typer.Option(help="Draw it into this file.")] = None,
     compare: Annotated[Path | None, typer.Option(help="Show --out beside this earlier run; measure nothing.")] = None,
     write: Annotated[bool, typer.Option("--write", help="Put the advice into floor.yaml as max_requests.")] = False,
+    dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
-    """Measure tokens a second with more and more requests at once, and advise how many a copy should take."""
-    from floor.bench import draw, run
+    """Measure tokens a second with more and more requests at once, and advise how many a copy should take.
+
+    With --copy it refuses to take the last member of a pool unless --force accepts the outage.
+    """
+    from floor.bench import draw as drawing
+    from floor.bench import run
     from floor.cli.bench_table import compared, measured
     from floor.errors import UsageError
     from floor.operations import bench as work
@@ -67,15 +75,19 @@ def bench(
     known = None if site is None else site.loaded.config
     how = _How(work.traffic(mix, traffic), _levels(levels), seconds, open_loop, out)
     one = find(site, copy) if site is not None and copy is not None else None
+    if dry_run:
+        for line in _planned(one, how):
+            say(line)
+        raise typer.Exit(PENDING)
     if site is not None and one is not None:
         name, (found, why) = one.model, _one_copy(site, one, how, last=force)
     else:
-        key = key_file.read_text().strip() if key_file else None
+        key = _key(key_file) if key_file else None
         name, (found, why) = _whole_pool(known, model, url, key, how)
     word = how.traffic[1]
     advice = work.advise(found.levels, first_token)
     if svg is not None:
-        svg.write_text(draw.svg(f"{name}: {word}", found.levels, advice.at))
+        draw(svg, drawing.svg(f"{name}: {word}", found.levels, advice.at))
     if as_json:
         say(json.dumps(_document(found, advice, why), indent=1))
     else:
@@ -123,6 +135,22 @@ def _whole_pool(
     if config is not None:
         bench.beyond(config.copies(name), how.levels, _tell)
     return name, bench.measure(how.plan(address, name, key), how.out, _tell)
+
+
+def _key(path: Path) -> str:
+    from floor.errors import UsageError
+
+    try:
+        return path.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--key-file {path}: cannot be read ({error})") from error
+
+
+def _planned(one: ResolvedCopy | None, how: _How) -> Iterator[str]:
+    if one is not None:
+        yield f"take {one.backend} out of every pool, wait until it is idle, measure, let it in again:"
+    for at in how.levels:
+        yield f"  {at:g} {'a second' if how.open_loop else 'at once'} for {how.seconds:g} s"
 
 
 def _tell(line: str) -> None:

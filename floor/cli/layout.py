@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from floor.cli.options import DEFAULT, ConfigPath, Json, load, open_site, say
+from floor.cli.options import DEFAULT, ConfigPath, Json, draw, load, open_site, say
 
 if TYPE_CHECKING:
     from floor.config.load import Loaded
@@ -139,13 +139,9 @@ def _put(loaded: Loaded, answers: list[Answer], settings: dict[str, Any], *, dry
 
 
 def _write(path: Path, found: list[tuple[Any, Any]]) -> None:
-    from floor.errors import FloorError
     from floor.layout import picture
 
     answers = [answer for answer, _ in found if answer.advice.chosen]
     chosen = [answer.advice.chosen for answer in answers]
     title = "; ".join(f"{answer.want.name}: {answer.advice.chosen.title}" for answer in answers)
-    try:
-        path.write_text(picture.svg(chosen, title or "nothing fits"), encoding="utf-8")
-    except OSError as error:
-        raise FloorError(f"{path}: cannot be written: {error.strerror}; choose another place") from error
+    draw(path, picture.svg(chosen, title or "nothing fits"))

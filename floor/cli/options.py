@@ -44,6 +44,16 @@ def open_site(path: Path) -> Site:
     return Site(loaded, connect(loaded.config), release_id())
 
 
+def draw(path: Path, picture: str) -> None:
+    """Write a picture where a person wants it. Raise FloorError where that cannot be."""
+    from floor.errors import FloorError
+
+    try:
+        path.write_text(picture, encoding="utf-8")
+    except OSError as error:
+        raise FloorError(f"{path}: cannot be written: {error.strerror}; choose another place") from error
+
+
 def say(line: str) -> None:
     """A line for the person, at once."""
     typer.echo(line)

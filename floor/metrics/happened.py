@@ -70,9 +70,7 @@ class Happened:
             self._guard[_labels(action=_guards(event, data), copy=data["unit"], service=who)] += 1
         elif who == "group" and "model" in data:
             self._guard[_labels(action="end", copy=data["model"], service=who)] += 1
-        elif (
-            who not in SERVICES and isinstance(data.get("epoch"), int) and data["epoch"] not in self._epochs
-        ):
+        elif who not in SERVICES and isinstance(data.get("epoch"), int) and data["epoch"] not in self._epochs:
             self._epochs.add(data["epoch"])
             self._operations[_labels(verb=data.get("verb"))] += 1
 
