@@ -41,6 +41,11 @@ def is_untested(holder: str) -> bool:
     return holder.startswith(UNTESTED)
 
 
+def outlives(holder: str) -> bool:
+    """Whether it is for what an operation found, and stays when that is over; a box that was away lays it itself."""
+    return is_absence(holder) or is_untested(holder)
+
+
 def read(root: Path = paths.ROOT) -> dict[str, tuple[Drain, ...]]:
     """Return every recorded drain by backend, lapsed ones too. Raise FloorError if the file cannot be understood."""
     place = paths.under(root, paths.DRAINS)

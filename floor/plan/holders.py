@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from floor.box.drains import ABSENCE, UNTESTED, Drain, is_absence, is_untested
+from floor.box.drains import ABSENCE, UNTESTED, Drain, is_absence, is_untested, outlives
 
 __all__ = ["absent", "held", "is_absence", "is_untested", "people", "untested"]
 
@@ -21,8 +21,7 @@ def untested(launch: str) -> str:
 
 def people(drains: Iterable[Drain]) -> list[str]:
     """The people among those who hold a backend: such a drain outlives operations, and only a person ends it."""
-    other = (is_absence, is_untested)
-    return [one.holder for one in drains if one.epoch is None and not any(kind(one.holder) for kind in other)]
+    return [one.holder for one in drains if one.epoch is None and not outlives(one.holder)]
 
 
 def held(drains: Iterable[Drain]) -> bool:

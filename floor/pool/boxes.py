@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from floor.box import parts
-from floor.box.drains import is_absence, is_untested
+from floor.box.drains import outlives
 from floor.errors import FloorError
 
 from .memory import UnitSeen
@@ -92,14 +92,9 @@ def _groups(status: Mapping[str, Any]) -> dict[str, parts.Told]:
     return {model: told for model, told in found.items() if told is not None}
 
 
-def _missable(holder: str) -> bool:
-    """Whether a box that was away when a hold was laid has to lay it itself."""
-    return is_absence(holder) or is_untested(holder)
-
-
 def _told(status: Mapping[str, Any]) -> Told:
     absences = {
-        backend: tuple(one["holder"] for one in held if one["epoch"] is None and _missable(one["holder"]))
+        backend: tuple(one["holder"] for one in held if one["epoch"] is None and outlives(one["holder"]))
         for backend, held in (status.get("drains") or {}).items()
     }
     epoch = int((status.get("operation") or {}).get("epoch", 0))
