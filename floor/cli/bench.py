@@ -117,9 +117,10 @@ class _How:
 
 def _one_copy(site: Site, one: ResolvedCopy, how: _How, *, last: bool) -> tuple[Run, str]:
     from floor.operations import bench, bench_copy
+    from floor.operations.checks import address
 
     bench.beyond([one], how.levels, _tell)
-    plan = how.plan(bench_copy.address(site, one), one.model, None)
+    plan = how.plan(address(site, one), one.model, None)
     return bench_copy.measure(site, one, plan, how.out, _tell, last=last)
 
 

@@ -9,19 +9,12 @@ from pathlib import Path
 
 from floor.bench import run
 from floor.bench.level import Level, from_json
-from floor.config.hosts import netloc
 from floor.config.model import ResolvedCopy
 from floor.errors import BoxError, FloorError
 from floor.operations.apart import apart, look, running
 from floor.operations.bench import Plan, kept
 from floor.operations.drain import Say
 from floor.operations.site import Site
-
-
-def address(site: Site, copy: ResolvedCopy) -> str:
-    """Where the copy itself answers."""
-    host = site.loaded.config.boxes[copy.box].host
-    return copy.url or f"http://{netloc(site.resolve(host) or host, copy.port)}"
 
 
 def measure(site: Site, copy: ResolvedCopy, plan: Plan, place: Path, say: Say, *, last: bool) -> tuple[run.Run, str]:

@@ -38,13 +38,18 @@ class Finding:
         return f"{'ok' if self.ok else 'FAILED'}  {self.where}: {self.what}"
 
 
+def address(site: Site, copy: ResolvedCopy) -> str:
+    """Where a copy itself answers."""
+    host = site.loaded.config.boxes[copy.box].host
+    return copy.url or f"http://{netloc(site.resolve(host) or host, copy.port)}"
+
+
 def check_params(site: Site, copy: ResolvedCopy) -> dict[str, Any]:
     """Given a copy, return what the agent calls engine.check and engine.idle take."""
     config = site.loaded.config
-    host = config.boxes[copy.box].host
     return {
         "backend": copy.backend,
-        "url": copy.url or f"http://{netloc(site.resolve(host) or host, copy.port)}",
+        "url": address(site, copy),
         "model": copy.model,
         "dialect": copy.engine,
         "task": copy.task,
