@@ -70,7 +70,7 @@ def test_another_configuration_is_used_when_it_is_named(fake_ssh: FakeSsh, monke
 def test_an_agent_behind_ssh_answers(fake_ssh: FakeSsh, tmp_path: Path) -> None:
     """A real agent in place of the far command: the request goes through two programs and comes back."""
     fake_ssh(f"exec {sys.executable} -I -m floor.agent --root {tmp_path}")
-    with pytest.raises(BoxError, match=r"spark-a: call 'nope': not known here; known are box\.reboot"):
+    with pytest.raises(BoxError, match=r"spark-a: call 'nope': not known here; known are bench\.level, box\.reboot"):
         SshTransport("spark-a", "ops@spark-a").call("nope")
 
 
