@@ -25,7 +25,7 @@ from floor.plan.aim import Aim
 from floor.plan.difference import model_of
 from floor.plan.outage import duration
 from floor.plan.steps import Plan
-from floor.plan.swap import GatedError, away, plan_swap
+from floor.plan.swap import GatedError, away, held, plan_swap
 from floor.plan.tool_test import Swap
 from floor.tooltest.suite import read
 
@@ -74,7 +74,8 @@ def swap(site: Site, model: str, wish: Wish, terms: Terms) -> Outcome:
     if terms.dry_run and carried:
         return Outcome(Plan(), carried=carried)
     deployed = kept(aim.seen, left) if left is not None and resumes else newest(aim.seen)
-    before = old if deployed is None or swap_start.means(old, deployed) else deployed
+    told = resumes and deployed is not None and swap_start.means(deployed, fresh.text)  # the boxes keep the new one
+    before = old if deployed is None or told or swap_start.means(old, deployed) else deployed
     if difference := edit.diff(before, fresh.text, str(fresh.path)):
         terms.say(difference.rstrip("\n"))
     for line in own(fresh.config, model, wish):
@@ -125,7 +126,8 @@ class _Swapping:
         change = deployment(self.new, None, terms.say, terms.progress, force=terms.force, verb=SWAP)
         aim = change.observe(patience=LOST_POLL)
         about = Swap(self.model, read.digest(), swap_start.before(aim, self.model), accepted, caller.name(), self.given)
-        if not swap_start.means(self.before, text):  # a swap that was left before it had written what it was to change
+        # Else it is a swap that was left before it had written what it was to change, and has held nobody.
+        if not swap_start.means(self.before, text) or held(aim, self.model):
             change.planner = lambda aim: plan_swap(aim, text, about)
         change.target = {"model": self.model, "builds": dict(about.before), "to": digest(text)}
         change.accepted = swap_start.alone(aim, self.model)

@@ -45,6 +45,11 @@ def plan_swap(aim: Aim, text: str, swap: Swap) -> Plan:
     return plan_deploy(aim, text, planner)
 
 
+def held(aim: Aim, model: str) -> bool:
+    """Whether a copy of a model is kept out of a pool because the build that it is to have has not been tested."""
+    return any(_held(aim, copy) for copy in aim.copies if copy.model == model)
+
+
 def _is_gated(aim: Aim, copy: Wanted) -> bool:
     """Whether a copy is to be tested before it serves: its build becomes another, it is held until it has passed, or it
     does not run, so that nobody knows what it would answer."""
