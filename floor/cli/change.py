@@ -56,9 +56,17 @@ def deploy(
         if abort:
             outcome = back(site, screen.say, screen.progress, dry_run=dry_run, force=force)
         else:
-            wish = {"dry_run": dry_run, "force": force, "roll_back": roll_back, "take_over": take_over}
-            wish["ungated"] = ungated
-            outcome = run(site, mode, screen.say, screen.progress, **wish)
+            outcome = run(
+                site,
+                mode,
+                screen.say,
+                screen.progress,
+                dry_run=dry_run,
+                force=force,
+                roll_back=roll_back,
+                take_over=take_over,
+                ungated=ungated,
+            )
     finally:
         screen.clear()
     finish(outcome, dry_run=dry_run, as_json=as_json)

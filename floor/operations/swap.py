@@ -131,7 +131,7 @@ class _Swapping:
             change.planner = lambda aim: plan_swap(aim, text, about)
         change.target = {"model": self.model, "builds": dict(about.before), "to": digest(text)}
         change.accepted = swap_start.alone(aim, self.model)
-        change.begin = self._begin
+        change.begins = self._begin
         deploys = change.problems
         change.problems = lambda aim: deploys(aim) or too_large(self.new, aim, self.model)
         return carried_out(change, *self._planned(change), carried, dry_run=terms.dry_run)
