@@ -73,7 +73,7 @@ def bench(
         raise UsageError("--copy: is one of floor.yaml's; leave out --url")
     site = None if url is not None else open_site(config)
     known = None if site is None else site.loaded.config
-    how = _How(work.traffic(mix, traffic), _levels(levels), seconds, open_loop, out)
+    how = _How(work.traffic(mix, traffic), _levels(levels, whole=not open_loop), seconds, open_loop, out)
     one = find(site, copy) if site is not None and copy is not None else None
     if dry_run:
         for line in _planned(one, how):
@@ -158,15 +158,17 @@ def _tell(line: str) -> None:
     typer.echo(line, err=True)
 
 
-def _levels(text: str) -> tuple[float, ...]:
+def _levels(text: str, *, whole: bool) -> tuple[float, ...]:
+    """Requests at once come whole; those of a second need not."""
     from floor.errors import UsageError
 
     try:
         found = tuple(float(word) for word in text.split(","))
     except ValueError:
         found = ()
-    if not found or not all(0 < at <= 10_000 for at in found):
-        raise UsageError(f"--levels {text}: write numbers above 0 with commas between them, such as {LEVELS}")
+    if not found or not all(0 < at <= 10_000 and (at.is_integer() or not whole) for at in found):
+        what = "whole numbers" if whole else "numbers"
+        raise UsageError(f"--levels {text}: write {what} above 0 with commas between them, such as {LEVELS}")
     return found
 
 

@@ -21,6 +21,8 @@ def level(call: Call) -> Stream:
     params = call.params
     if not 0 < params.number("at", 1) <= MOST:
         raise UsageError(f"bench.level: at: must be above 0 and at most {MOST}")
+    if not params.flag("open") and not params.number("at", 1).is_integer():
+        raise UsageError("bench.level: at: must be whole, but of an open loop")
     order: dict[str, Any] = {
         "url": params.text("url"),
         "model": params.text("model"),

@@ -46,6 +46,12 @@ def test_an_absurd_level_is_refused(tmp_path: Path, at: float) -> None:
         calls.level(call(tmp_path, at=at))
 
 
+def test_half_a_request_is_none_but_a_rate(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"bench\.level: at: must be whole, but of an open loop"):
+        calls.level(call(tmp_path, at=0.5))
+    assert calls.level(call(tmp_path, at=0.5, open=True)).follow
+
+
 STREAM = b"".join(
     f"data: {one}\n\n".encode()
     for one in (
