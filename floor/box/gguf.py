@@ -25,7 +25,7 @@ _BLOCKS = {
 def parse(file: BinaryIO, name: str) -> tuple[dict[str, Any], dict[str, int]]:
     """Given an open GGUF file and its name, return its table of values (lists over 1024 left out) and {tensor: bytes}.
 
-    The values `floor.vocabulary` and `floor.tensors` are added: rows of the table of words, and how many tensors.
+    The value `floor.vocabulary` is added: rows of the table of words.
     Raise FloorError where it is no GGUF file, is cut short, or has a type of tensor that is not known.
     """
     reader = _Reader(file, name)
@@ -53,7 +53,7 @@ def parse(file: BinaryIO, name: str) -> tuple[dict[str, Any], dict[str, int]]:
         sizes[tensor] = math.prod(dimensions) // per * size
         if tensor == "token_embd.weight":
             values["floor.vocabulary"] = dimensions[-1]
-    return {**values, "floor.tensors": sorted(sizes)[:_KEPT]}, sizes
+    return values, sizes
 
 
 class _Reader:

@@ -14,6 +14,7 @@ from floor.box import gguf
 from floor.errors import FloorError
 
 _LARGEST = 100 * 2**20  # bytes: the format's own bound for a header (safetensors/src/tensor.rs)
+_INDEX = "model.safetensors.index.json"
 _EXPERT = re.compile(r"\.experts\.\d+\.")
 
 
@@ -28,12 +29,11 @@ def read(source: Path) -> dict[str, Any]:
             return _gguf(sorted(source.parent.glob(_parts(source.name))) or [source])
         if not source.is_dir():
             raise FloorError(f"{source}: found no such folder or file; name the folder that holds the weights")
-        files = sorted(source.glob("*.safetensors"))
         if not (source / "config.json").is_file():
             raise FloorError(f"{source}: found no config.json in it; name the folder that holds the weights")
         config = json.loads((source / "config.json").read_text(encoding="utf-8"))
         tensors: dict[str, int] = {}
-        for file in files:
+        for file in _files(source):
             for name, size in header(file).items():
                 tensors[name] = tensors.get(name, 0) + size
     except OSError as error:
@@ -43,6 +43,22 @@ def read(source: Path) -> dict[str, Any]:
     if not isinstance(config, dict):
         raise FloorError(f"{source / 'config.json'}: found no object; fetch the weights again")
     return {"config": config, "tensors": tensors, "gguf": False}
+
+
+def _files(source: Path) -> list[Path]:
+    """The files that an engine loads: a folder may hold the weights once more, under its maker's names
+    (consolidated.safetensors). As vLLM does it: those of the index, where there is one
+    (vllm/model_executor/model_loader/weight_utils.py, filter_duplicate_safetensors_files)."""
+    files = sorted(source.glob("*.safetensors"))
+    usual = [file for file in files if not file.name.startswith("consolidated")] or files
+    try:
+        index = json.loads((source / _INDEX).read_text(encoding="utf-8"))["weight_map"]
+        named = {str(name) for name in index.values()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return usual
+    if missing := sorted(named - {file.name for file in files}):
+        raise FloorError(f"{source}: found no {missing[0]}, which {_INDEX} names; fetch the weights again")
+    return [file for file in files if file.name in named]
 
 
 def header(file: Path) -> dict[str, int]:
@@ -71,6 +87,7 @@ def _gguf(files: list[Path]) -> dict[str, Any]:
             own, sizes = gguf.parse(opened, str(file))
         values = {**own, **values}  # the first part has the model's own
         tensors |= sizes
+    values["floor.head"] = "output.weight" in tensors
     return {"config": values, "tensors": tensors, "gguf": True}
 
 

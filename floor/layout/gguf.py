@@ -41,7 +41,8 @@ _DEFAULT_INTERVAL = 4  # of Qwen3-Next and Qwen3.5, where the table does not say
 
 
 def config(table: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Given a GGUF file's table of values and its name, return it as config.json has it.
+    """Given a GGUF file's table of values, with what `floor.box.headers` adds of its tensors (`floor.vocabulary`, and
+    `floor.head`: whether the output has a table of its own), and its name, return it as config.json has it.
 
     Raise FloorError, naming it, for an architecture that is not known.
     """
@@ -54,7 +55,7 @@ def config(table: Mapping[str, Any], where: str) -> dict[str, Any]:
     found = {name: _plain(own[key], where, key) for key, name in _KEYS.items() if key in own}
     found["model_type"] = _FAMILIES[architecture]
     found["vocab_size"] = table.get("floor.vocabulary") or own.get("vocab_size")
-    found["tie_word_embeddings"] = "output.weight" not in (table.get("floor.tensors") or ["output.weight"])
+    found["tie_word_embeddings"] = not table.get("floor.head", True)
     if architecture in ("qwen2", "qwen3", "llama"):
         found.pop("sliding_window", None)
     if drafts := found.get("num_nextn_predict_layers"):

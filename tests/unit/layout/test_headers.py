@@ -40,6 +40,25 @@ def test_sizes_of_tensors_are_added_up_over_files_and_experts(tmp_path: Path) ->
     assert sum(found["tensors"].values()) == sum(_tensors(2, 128).values())
 
 
+def test_weights_that_a_folder_has_twice_count_once(tmp_path: Path) -> None:
+    """Repositories of Mistral's have their weights once more in a file of the maker's own form."""
+    sizes = _tensors(2, 128)
+    whole = disk.folder(tmp_path / "m", SMALL, sizes)
+    disk.safetensors(whole / "consolidated.safetensors", {"layers.0.attention.wq.weight": 10, "output.weight": 900})
+    assert sum(headers.read(whole)["tensors"].values()) == sum(sizes.values())
+    disk.safetensors(whole / "other.safetensors", {"layers.1.attention.wq.weight": 10})
+    names = [f"model-0000{number}-of-00002.safetensors" for number in (1, 2)]
+    index = whole / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {f"t{number}": name for number, name in enumerate(names)}}))
+    assert sum(headers.read(whole)["tensors"].values()) == sum(sizes.values())
+    (whole / names[1]).unlink()
+    assert _refused(whole) == (
+        f"{whole}: found no {names[1]}, which model.safetensors.index.json names; fetch the weights again"
+    )
+    index.write_text("[]")  # vLLM takes what is there
+    assert headers.read(whole)["tensors"]
+
+
 def test_weights_know_what_each_tensor_is_part_of(tmp_path: Path) -> None:
     found = headers.read(disk.folder(tmp_path / "m", SMALL, _tensors(2, 128)))
     there = weights.measured(found["tensors"], shape(found["config"]))
@@ -149,6 +168,16 @@ def test_parts_of_a_gguf_model_are_read_together(tmp_path: Path) -> None:
     assert found["config"]["general.architecture"] == "qwen3moe"
 
 
+def test_the_table_of_the_output_is_found_behind_a_thousand_tensors_and_in_a_later_part(tmp_path: Path) -> None:
+    many = {**TENSORS, **{f"blk.{n % 2}.part-{n}.weight": ([32], 8) for n in range(1100)}}
+    for number, some in enumerate((["token_embd.weight"], [name for name in many if name != "token_embd.weight"]), 1):
+        disk.gguf(tmp_path / f"m-{number:05d}-of-00002.gguf", MOE, {name: many[name] for name in some})
+    found = headers.read(tmp_path / "m-00001-of-00002.gguf")
+    assert not shape(gguf.config(found["config"], "m")).tied
+    tied = headers.read(disk.gguf(tmp_path / "t.gguf", MOE, {k: v for k, v in many.items() if k != "output.weight"}))
+    assert shape(gguf.config(tied["config"], "t")).tied
+
+
 def test_latent_attention_and_delta_nets_are_read_from_gguf() -> None:
     latent = {f"deepseek2.{key}": value for key, value in {
         "block_count": 62, "nextn_predict_layers": 1, "embedding_length": 7168, "feed_forward_length": 18432,
@@ -161,7 +190,7 @@ def test_latent_attention_and_delta_nets_are_read_from_gguf() -> None:
     table = {
         "general.architecture": "deepseek2",
         "floor.vocabulary": 129280,
-        "floor.tensors": ["output.weight"],
+        "floor.head": True,
         **latent,
     }
     model = shape(gguf.config(table, "m"))
