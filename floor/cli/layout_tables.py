@@ -147,8 +147,7 @@ def _notes(answer: Answer, chosen: Layout) -> list[str]:
 
 
 def _lasts(layout: Layout) -> str:
-    fatal = [box for box, left in layout.survives().items() if not left]
-    return "any box" if not fatal else f"not {', '.join(fatal)}"
+    return "any box" if layout.lasts else f"not {', '.join(layout.fatal)}"
 
 
 def _many(value: float) -> str:

@@ -2,6 +2,11 @@
 
 Copies unless one box cannot hold the cache that is needed: what is needed comes first, then what survives the loss of a
 box, then throughput, then the speed of one stream. The first of these in which two layouts differ decides.
+
+Where nothing survives the loss of any box, a group is lost with each of its boxes, a single copy with one.
+So a group has to be worth it: `WORTH` times as quick as a copy that holds what is needed, which is also as far as
+speeds of several requests are off (docs/layout.md). Beside other models no box would stand idle for a copy: fewer boxes
+to lose count before any speed there.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ from floor.layout.layouts import SPLIT, Layout, find
 from floor.layout.ledger import Books
 from floor.layout.speed import Constants
 
+WORTH = 1.5  # times the throughput of a copy: less is no reason to stand on several boxes
 _MOST = 256  # requests at once up to which a change of the answer is looked for
 
 
@@ -29,33 +35,49 @@ class Advice:
     enough: bool
 
 
-def advise(want: Want, layouts: Sequence[Layout], places: Sequence[Place], constants: Constants) -> Advice:
-    """Given a model, the layouts that fit and what they were found with, return which one to take."""
-    chosen = best(layouts, want.at_once)
+@dataclass(frozen=True)
+class _Need:
+    """How many of the longest requests each backend is to hold at once, and whether other models are on the boxes."""
+
+    at_once: int
+    beside: bool = False
+
+
+def advise(
+    want: Want, layouts: Sequence[Layout], places: Sequence[Place], constants: Constants, *, beside: bool = False
+) -> Advice:
+    """Given a model, the layouts that fit and what they were found with, return which one to take. `beside`: other
+    models are on these boxes."""
+    need = _Need(want.at_once, beside)
+    chosen = _best(layouts, need)
     if chosen is None:
         return Advice(None, (), (), enough=False)
-    reasons = tuple(_reasons(want, chosen, [one for one in layouts if one is not chosen]))
-    changes = (*_by_need(want, chosen, layouts), *_by_edit(want, chosen, places, constants))
+    reasons = tuple(_reasons(want, chosen, [one for one in layouts if one is not chosen], need))
+    changes = (*_by_need(want, chosen, layouts, need), *_by_edit(want, chosen, (places, constants), need))
     return Advice(chosen, reasons, changes, enough=chosen.at_once >= want.at_once)
 
 
 def best(layouts: Sequence[Layout], at_once: int) -> Layout | None:
-    """Given layouts and how many of the longest requests each backend is to hold, return the one to take, None of
-    none. Where none holds so many, the one that holds most."""
-    return max(layouts, key=lambda layout: _value(layout, at_once), default=None)
+    """Given layouts of a model that is alone, and how many of the longest requests each backend is to hold, return the
+    one to take, None of none. Where none holds so many, the one that holds most."""
+    return _best(layouts, _Need(at_once))
 
 
-_RULES: dict[str, Callable[[Layout, int], float]] = {
-    "holds": lambda layout, need: min(layout.at_once, need),
-    "lasts": lambda layout, _: float(layout.lasts),
-    "throughput": lambda layout, _: layout.throughput,
+def _best(layouts: Sequence[Layout], need: _Need) -> Layout | None:
+    return max(layouts, key=lambda layout: _value(layout, need), default=None)
+
+
+_RULES: dict[str, Callable[[Layout, _Need], float]] = {
+    "holds": lambda layout, need: min(layout.at_once, need.at_once),
+    "lasts": lambda layout, need: -len(layout.fatal) if need.beside else -bool(layout.fatal),
+    "throughput": lambda layout, _: layout.throughput / (WORTH if layout.mode == SPLIT else 1),
     "one": lambda layout, _: layout.one,
     "boxes": lambda layout, _: -len(layout.boxes),
 }
 
 
-def _value(layout: Layout, at_once: int) -> tuple[float, ...]:
-    return tuple(value(layout, at_once) for value in _RULES.values())
+def _value(layout: Layout, need: _Need) -> tuple[float, ...]:
+    return tuple(value(layout, need) for value in _RULES.values())
 
 
 def _say(rule: str, layout: Layout, other: Layout, want: Want) -> str:
@@ -63,8 +85,14 @@ def _say(rule: str, layout: Layout, other: Layout, want: Want) -> str:
         case "holds":
             return _holds(layout, other, want)
         case "lasts":
-            return f"the model survives the loss of any one box; not so {other.title}"
+            if layout.lasts:
+                return f"the model survives the loss of any one box; not so {other.title}"
+            ends = f"the loss of {' or '.join(layout.fatal)} ends the model"
+            return f"{ends}, that of {' or '.join(other.fatal)} with {other.title}"
         case "throughput":
+            if other.throughput > layout.throughput:
+                words = f"not {WORTH:g} times the {layout.throughput:.0f} of a copy, and is lost with each of its boxes"
+                return f"{other.title} makes {other.throughput:.0f} tokens a second, {words}"
             return f"{layout.throughput:.0f} tokens a second in all against {other.throughput:.0f} of {other.title}"
         case "one":
             return f"{layout.one:.0f} tokens a second for one stream against {other.one:.0f} of {other.title}"
@@ -80,15 +108,15 @@ def _holds(layout: Layout, other: Layout | None, want: Want) -> str:
     return f"{each} holds {asked} ({layout.at_once:.1f}{than})"
 
 
-def _reasons(want: Want, chosen: Layout, others: Sequence[Layout]) -> list[str]:
+def _reasons(want: Want, chosen: Layout, others: Sequence[Layout], need: _Need) -> list[str]:
     """One line for each rule that ruled a layout out, beside the best of those; the rest come to the next rule."""
     left = list(others)
     lines = []
     for rule, value in _RULES.items():
-        mine = value(chosen, want.at_once)
-        out = [one for one in left if value(one, want.at_once) < mine]
+        mine = value(chosen, need)
+        out = [one for one in left if value(one, need) < mine]
         if out:
-            lines.append(_say(rule, chosen, max(out, key=lambda one: _value(one, want.at_once)), want))
+            lines.append(_say(rule, chosen, max(out, key=lambda one: _value(one, need)), want))
         left = [one for one in left if one not in out]
     if not lines:
         lines.append(_holds(chosen, None, want) if chosen.at_once >= want.at_once else "nothing else fits")
@@ -97,11 +125,11 @@ def _reasons(want: Want, chosen: Layout, others: Sequence[Layout]) -> list[str]:
     return lines
 
 
-def _by_need(want: Want, chosen: Layout, layouts: Sequence[Layout]) -> list[str]:
+def _by_need(want: Want, chosen: Layout, layouts: Sequence[Layout], need: _Need) -> list[str]:
     """From how many of the longest requests at once another layout is right; and below how many."""
     lines = []
     for above in range(want.at_once + 1, _MOST):
-        other = best(layouts, above)
+        other = _best(layouts, replace(need, at_once=above))
         if other is None or other.at_once < above:
             break
         if other is not chosen:
@@ -109,15 +137,16 @@ def _by_need(want: Want, chosen: Layout, layouts: Sequence[Layout]) -> list[str]
             lines.append(f"{other.title} becomes right above {many} of {want.context:,} at once")
             break
     for below in range(want.at_once - 1, 0, -1):
-        other = best(layouts, below)
+        other = _best(layouts, replace(need, at_once=below))
         if other is not None and other is not chosen:
             lines.append(f"{other.title} becomes right up to {below} of {want.context:,} at once")
             break
     return lines
 
 
-def _by_edit(want: Want, chosen: Layout, places: Sequence[Place], constants: Constants) -> list[str]:
+def _by_edit(want: Want, chosen: Layout, found_with: tuple[Sequence[Place], Constants], need: _Need) -> list[str]:
     """What another type of cache, or requests of half the length, would change."""
+    places, constants = found_with
     edits = {
         "with kv_cache fp8": replace(want.as_other(), kv_cache="fp8") if want.kv_cache == "auto" else None,
         "with kv_cache auto": replace(want.as_other(), kv_cache="auto") if want.kv_cache.startswith("fp8") else None,
@@ -127,7 +156,7 @@ def _by_edit(want: Want, chosen: Layout, places: Sequence[Place], constants: Con
     for words, edited in edits.items():
         if edited is None or want.engine != "vllm" or not want.shape.causal:
             continue
-        other = best(find(Books(edited, constants), places).layouts, want.at_once)
+        other = _best(find(Books(edited, constants), places).layouts, need)
         if other is not None and (other.mode, other.boxes) != (chosen.mode, chosen.boxes):
             lines.append(f"{words}: {other.title}")
         elif other is None and chosen.mode == SPLIT:

@@ -46,7 +46,7 @@ def answer(wants: Sequence[Want], places: Sequence[Place], constants: Constants)
         if not held:  # together they do not fit: said of each as if it were alone, and none is chosen
             answers.append(Answer(want, found, Advice(None, (), (), enough=False)))
             continue
-        said = advise(want, found.layouts, left, constants)
+        said = advise(want, found.layouts, left, constants, beside=True)
         held[want.name] = said.chosen.backends if said.chosen else ()
         answers.append(Answer(want, found, said))
     return answers

@@ -46,9 +46,14 @@ class Layout:
         return {box: tuple(b.name for b in self.backends if box not in b.boxes) for box in self.boxes}
 
     @property
+    def fatal(self) -> tuple[str, ...]:
+        """The boxes of which each takes the model away when it is lost."""
+        return tuple(box for box, left in self.survives().items() if not left)
+
+    @property
     def lasts(self) -> bool:
         """Whether the model survives the loss of any one box."""
-        return all(self.survives().values())
+        return not self.fatal
 
     @property
     def title(self) -> str:

@@ -240,3 +240,29 @@ def test_what_is_missing_is_told_in_gib() -> None:
     assert found.layouts == ()
     assert "GiB are missing for weights and one request of 8,192 tokens" in found.misfits["a copy on a"].why
     assert found.misfits["a copy on a"].short == pytest.approx(118 * GIB, rel=0.05)
+
+
+def _coder(name: str = "m") -> Want:
+    shape = published("qwen3-coder-30b")
+    return Want(name, shape, weights.computed(shape, 8.5), 262_144)
+
+
+def test_a_group_that_is_hardly_quicker_than_a_copy_is_not_worth_two_boxes() -> None:
+    places = [Place("a", (CARDS["a100-80"],)), Place("b", (CARDS["rtx-4090"],))]
+    layouts = find(Books(_coder(), constants()), places).layouts
+    speeds = {layout.mode: layout.throughput for layout in layouts}
+    assert speeds["replicas"] < speeds["split"] < 1.5 * speeds["replicas"]
+    advice = advise(_coder(), layouts, places, constants())
+    assert advice.chosen is not None
+    assert advice.chosen.title == "a copy on a"
+    assert advice.reasons[0].startswith("split by pipeline over a + b makes ")
+    assert advice.reasons[0].endswith(" of a copy, and is lost with each of its boxes")
+
+
+def test_two_models_that_fit_a_box_each_get_a_box_each_and_no_box_ends_both() -> None:
+    large = published("qwen3.5-122b")
+    wants = [Want("f", large, weights.computed(large, 4.5), 262_144), _coder("c")]
+    places = [Place(f"spark-{n}", (CARDS["gb10"],), others=17 * GIB) for n in range(2)]
+    chosen = [one.advice.chosen for one in answer(wants, places, constants())]
+    assert [layout.title for layout in chosen if layout] == ["a copy on spark-0", "a copy on spark-1"]
+    _sums_hold(places, _of(answer(wants, places, constants())))
