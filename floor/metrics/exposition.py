@@ -13,19 +13,18 @@ from enum import Enum, auto
 
 from floor.errors import FloorError
 
+from .labels import help_text, own, read
 from .values import Family, Histogram, Kind, Labels, Page, Summary, Value
 
 MOST_LINES = 40_000  # samples of one page; a vLLM page has 600, and one of eight engines 5,000
 OWN = "floor_"  # names that are ours alone
-TAKEN = ("copy", "box", "model")  # labels that we set ourselves; an engine's own go by another name, as in Prometheus
+COUNTED = 2.0**63  # beyond what a counter of 64 bits holds nothing was counted, and a sum would never be rid of it
 
 _SAMPLE = re.compile(
     r"([a-zA-Z_:][a-zA-Z0-9_:]*)[ \t]*+"
     r'(?:\{[ \t]*+((?:[a-zA-Z_][a-zA-Z0-9_]*[ \t]*+=[ \t]*+"(?:[^"\\]|\\.)*+"[ \t]*+,?[ \t]*+)*+)\})?[ \t]*+'
     r"([^ \t{]++)(?:[ \t]++-?[0-9.]++)?[ \t]*+(?:#[ \t].*+)?"
 )
-_LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)[ \t]*+=[ \t]*+"((?:[^"\\]|\\.)*+)"[ \t]*+(,?)[ \t]*+')
-_ESCAPE = re.compile(r"\\(.)")
 _KINDS = {kind.value: kind for kind in Kind}
 _PARTS = ("_bucket", "_sum", "_count")
 
@@ -68,7 +67,7 @@ class Reader:
         """Given the bytes of a page, return its families. Raise UnreadableError if any of it is no metrics page.
 
         Left out: `_created` (when a counter began, which must not be added up), names that are floor's own, and
-        numbers that are none. A counter or histogram below zero is none, too.
+        numbers that are none. A counter or histogram below zero, or beyond `COUNTED`, is none, too.
         """
         try:
             text = body.decode()
@@ -112,6 +111,8 @@ class Reader:
                 plain.setdefault(series.family, {})[series.labels] = value
                 continue
             building = built.setdefault(series.family, {}).setdefault(series.labels, _Building())
+            if role is not _Role.QUANTILE and abs(value) > COUNTED:
+                continue
             if role is _Role.SUM:
                 building.sum = value
             elif role is _Role.COUNT:
@@ -128,7 +129,11 @@ class Reader:
         for name, children in plain.items():
             kind = self._types.get(name) or self._types.get(name.removesuffix("_total"), Kind.UNTYPED)
             if kind is Kind.COUNTER:
-                children = {labels: value for labels, value in children.items() if value >= 0}  # type: ignore[operator]
+                children = {
+                    labels: value
+                    for labels, value in children.items()
+                    if isinstance(value, float) and 0 <= value <= COUNTED
+                }
             elif kind in (Kind.HISTOGRAM, Kind.SUMMARY):
                 kind = Kind.UNTYPED
             page[name] = Family(name, kind, helps.get(name, ""), children)
@@ -145,7 +150,10 @@ class Reader:
         if match is None or "_" in match[3]:
             raise UnreadableError(f"line {number} is no metric: {line[:60]!r}")
         name, text = match[1], match[3]
-        labels = _labels(number, match[2] or "")
+        try:
+            labels = read(match[2] or "")
+        except ValueError as error:
+            raise UnreadableError(f"line {number}: {error}") from None
         return self._series(number, name, labels), text, line[: match.start(3)].rstrip()
 
     def _series(self, number: int, name: str, labels: dict[str, str]) -> _Series:
@@ -164,8 +172,7 @@ class Reader:
         if role in (_Role.BUCKET, _Role.QUANTILE):
             word = "le" if role is _Role.BUCKET else "quantile"
             at = _bound(number, name, word, labels.pop(word, ""))
-        own = ((f"exported_{label}" if label in TAKEN else label, value) for label, value in labels.items())
-        return _Series(role, family, tuple(sorted(own)), at)
+        return _Series(role, family, own(labels), at)
 
     def _is_created(self, name: str) -> bool:
         base = name.removesuffix("_created")
@@ -178,19 +185,7 @@ def _comment(line: str, types: dict[str, Kind], helps: dict[str, str]) -> None:
     if len(words) == 4 and words[1] == "TYPE":
         types.setdefault(words[2], _KINDS.get(words[3].strip(), Kind.UNTYPED))
     elif len(words) == 4 and words[1] == "HELP":
-        helps.setdefault(words[2], words[3].strip())
-
-
-def _labels(number: int, text: str) -> dict[str, str]:
-    labels: dict[str, str] = {}
-    at = 0
-    while at < len(text):
-        match = _LABEL.match(text, at)
-        if match is None or match[1] in labels or (not match[3] and match.end() < len(text)):
-            raise UnreadableError(f"line {number}: labels that cannot be read: {text[:60]!r}")
-        labels[match[1]] = _ESCAPE.sub(lambda found: "\n" if found[1] == "n" else found[1], match[2])
-        at = match.end()
-    return labels
+        helps.setdefault(words[2], help_text(words[3].strip()))
 
 
 def _bound(number: int, name: str, label: str, text: str) -> float:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .catalogue import CACHE, FIGURES, GAUGES, WITHIN, Mode
 from .normalise import Figures
-from .values import GROWING, Family, Kind, Labels, Page, Value, add
+from .values import GROWING, Family, Kind, Labels, Page, Value, add, exact
 
 REMOVED = "removed"  # the copy that stands for those which are no longer in floor.yaml; a model's sums keep their part
 COPY, MODEL, SUM = "floor_copy_", "floor_model_", "floor_sum:"
@@ -163,8 +162,8 @@ def _gauge(mode: Mode | None, values: Sequence[Value], weights: Sequence[Value |
     if mode is Mode.MAX:
         return max(numbers)
     if mode is Mode.SUM:
-        return math.fsum(numbers)
+        return exact(numbers)
     known = [weight for weight in weights if isinstance(weight, float)]
-    if len(known) != len(numbers) or math.fsum(known) <= 0:
+    if len(known) != len(numbers) or exact(known) <= 0:
         known = [1.0] * len(numbers)
-    return math.fsum(number * weight for number, weight in zip(numbers, known, strict=True)) / math.fsum(known)
+    return exact(number * weight for number, weight in zip(numbers, known, strict=True)) / exact(known)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 
 from floor.healthcheck.dialects.ollama import load
 
 from .catalogue import ALIASES, CACHE, FIGURES, LOADED, MISNAMED, ON_CARD, RESIDENT, Figure, Mode, Source
-from .exposition import UnreadableError
-from .values import Family, Histogram, Kind, Page, Value, add
+from .exposition import COUNTED, UnreadableError
+from .values import Family, Histogram, Kind, Page, Value, add, exact
 
 Figures = Mapping[str, Value]
 """What an engine has of `catalogue.FIGURES`, by their names. What it has not is absent, which is never 0."""
@@ -25,6 +24,8 @@ def present(page: Page) -> Page:
         now = ALIASES.get(name, name)
         if now != name and now in page:
             continue
+        if name in MISNAMED and family.kind in (Kind.HISTOGRAM, Kind.SUMMARY):
+            continue  # no number, whatever it is
         if now == name and name not in MISNAMED:
             renamed[name] = family
         else:
@@ -53,12 +54,12 @@ def ollama(body: bytes, model: str) -> Figures:
     if told.lacks(model):
         return {LOADED: 0.0}
     listed = json.loads(body)["models"]
-    entry = next(one for one in listed if model in (one["name"], one["name"].removesuffix(":latest")))
+    entry = next(one for one in listed if model in (str(one["name"]), str(one["name"]).removesuffix(":latest")))
     return {LOADED: 1.0, RESIDENT: _size(entry.get("size")), ON_CARD: _size(entry.get("size_vram"))}
 
 
 def _size(value: object) -> float:
-    return float(value) if isinstance(value, int | float) and 0 <= value < math.inf else 0.0
+    return float(value) if isinstance(value, int | float) and 0 <= value <= COUNTED else 0.0
 
 
 def _value(page: Page, source: Source, figure: Figure) -> Value | None:
@@ -79,10 +80,10 @@ def _value(page: Page, source: Source, figure: Figure) -> Value | None:
         return None
     if source.count:
         counts = [value.count for value in values if isinstance(value, Histogram)]
-        return math.fsum(counts) if counts else None
+        return exact(counts) if counts else None
     if figure.mode is Mode.MEAN:
         numbers = [value for value in values if isinstance(value, float)]
-        return math.fsum(numbers) / len(numbers) if numbers else None
+        return exact(numbers) / len(numbers) if numbers else None
     return add(values)
 
 
@@ -101,7 +102,7 @@ def _cache_tokens(page: Page) -> float | None:
         if tokens is None:
             return None
         sizes.append(tokens)
-    return math.fsum(sizes) if sizes else None
+    return exact(sizes) if sizes else None
 
 
 def _whole(text: str | None) -> float | None:

@@ -78,5 +78,4 @@ def _quoted(value: str) -> str:
 
 
 def _help(text: str) -> str:
-    """A help text comes from a page as it stands there, escaped; only what would end the line is replaced."""
-    return text.replace("\n", " ").replace("\r", " ") or "(the engine says nothing of it)"
+    return text.replace("\\", r"\\").replace("\n", r"\n").replace("\r", " ") or "(the engine says nothing of it)"

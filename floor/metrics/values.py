@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -77,24 +77,34 @@ def add(values: Sequence[Value]) -> Value:
     if isinstance(first, Summary):
         found = [value for value in values if isinstance(value, Summary)]
         return Summary(total([value.count for value in found]), total([value.sum for value in found]))
-    return math.fsum(value for value in values if isinstance(value, float))
+    return exact(value for value in values if isinstance(value, float))
 
 
 def total(values: Sequence[float | None]) -> float | None:
     """Return the exact sum, None if one of them is unknown."""
     known = [value for value in values if value is not None]
-    return math.fsum(known) if len(known) == len(values) else None
+    return exact(known) if len(known) == len(values) else None
+
+
+def exact(values: Iterable[float]) -> float:
+    """Return the sum, rounded once. Infinities of both signs come to NaN, and what no double holds to infinity: nothing
+    that an engine tells is raised, or its page would cost that of all others."""
+    found = list(values)
+    try:
+        return math.fsum(found)
+    except (ValueError, OverflowError):
+        return sum(found, 0.0)
 
 
 def _histograms(found: Sequence[Histogram]) -> Histogram:
     bounds = found[0].bounds
     if all(one.bounds == bounds for one in found):
-        counts = tuple(map(math.fsum, zip(*(one.counts for one in found), strict=True)))
+        counts = tuple(map(exact, zip(*(one.counts for one in found), strict=True)))
     else:
         tables = [dict(zip(one.bounds, one.counts, strict=True)) for one in found]
         common = set(bounds).intersection(*tables)
         bounds = tuple(sorted(common))
-        counts = tuple(math.fsum(table[bound] for table in tables) for bound in bounds)
+        counts = tuple(exact(table[bound] for table in tables) for bound in bounds)
     return Histogram(bounds, counts, total([one.sum for one in found]))
 
 

@@ -29,7 +29,7 @@ def load(body: bytes) -> Load | None:
         models = json.loads(body)["models"]
         names = tuple(str(model["name"]) for model in models)
         size, on_card = _total(models, "size"), _total(models, "size_vram")
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
         return None
     return Load(resident=_both(names), on_card=min(1.0, on_card / size) if size > 0 else None)
 

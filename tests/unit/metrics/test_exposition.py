@@ -138,6 +138,11 @@ def test_a_summary_with_quantiles() -> None:
         ('a{b="x\\"y\\\\z\\nw"} 1\n', {(("b", 'x"y\\z\nw'),): 1.0}),
         ('a{z="1",b="2"} +Inf\n', {(("b", "2"), ("z", "1")): math.inf}),
         ('a{copy="x",model="y"} 1\n', {(("exported_copy", "x"), ("exported_model", "y")): 1.0}),
+        # A page may have each label once: Prometheus would take none of it.
+        (
+            'a{copy="x",exported_copy="y"} 1\n',
+            {(("exported_copy", "y"), ("exported_exported_copy", "x")): 1.0},
+        ),
         ('a{b="}"} 1\n', {(("b", "}"),): 1.0}),
         ('a{b="c d"} 1\r\n', {(("b", "c d"),): 1.0}),
     ],

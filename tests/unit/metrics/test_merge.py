@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -180,8 +181,53 @@ def test_names_that_could_end_a_line() -> None:
     assert "# HELP x y\\\\z\n" in page
 
 
+@pytest.mark.parametrize(
+    ("page", "shown"),
+    [
+        (
+            '# TYPE {running} gauge\n{running}{{engine="0"}} +Inf\n{running}{{engine="1"}} -Inf\n',
+            {"floor_model_requests_running": "nan"},
+        ),
+        (
+            '# TYPE {usage} gauge\n{usage}{{engine="0"}} +Inf\n{usage}{{engine="1"}} -Inf\n',
+            {"floor_model_kv_cache_usage_ratio": "nan"},
+        ),
+        (
+            '# TYPE {running} gauge\n{running}{{engine="0"}} 1e308\n{running}{{engine="1"}} 1e308\n',
+            {"floor_model_requests_running": "inf"},
+        ),
+        ('# TYPE c counter\nc{{engine="0"}} 1e308\nc{{engine="1"}} +Inf\nc 3\n', {"floor_sum:c": "3.0"}),
+        (
+            '# TYPE h histogram\nh_bucket{{le="+Inf"}} 2\nh_sum +Inf\nh_count +Inf\n',
+            {"floor_sum:h_count": "2.0", "floor_sum:h_sum": "None"},
+        ),
+        (
+            '# TYPE llamacpp:n_tokens_max histogram\nllamacpp:n_tokens_max_bucket{{le="+Inf"}} 1\nx 1\n',
+            {"floor_sum:llamacpp:n_tokens_max": "None"},
+        ),
+    ],
+)
+def test_numbers_that_cannot_be_added_cost_only_the_copy_that_tells_them(page: str, shown: dict[str, str]) -> None:
+    """The other model on the same page has all of its figures."""
+    odd = part("a", page.format(running="vllm:num_requests_running", usage=USAGE), model="odd")
+    found = check(write(merge([odd, part("b", captured("vllm/metrics_busy.txt"))])))
+    assert found["floor_model_requests_running", frozenset({("model", "m")})] == 4
+    assert found["floor_model_generated_tokens_total", frozenset({("model", "m")})] == 2971
+    assert {name: str(found.get((name, frozenset({("model", "odd")})))) for name in shown} == shown
+
+
+@pytest.mark.parametrize("text", ["a \\q b", "ends in \\", "a \\n b \\\\ c"])
+def test_a_help_text_with_escapes_that_are_none(text: str) -> None:
+    """Readers other than Prometheus itself refuse the page of who writes one."""
+    page = write(merge([part("a", f"# HELP x {text}\n# TYPE x counter\nx 1\n")]))
+    written = page.splitlines()[0].removeprefix("# HELP x ")
+    assert re.fullmatch(r"(?:[^\\]|\\[\\n])*", written)
+
+
 NAMES = st.sampled_from(["c", "d_total", "h", "i", "g", USAGE, "vllm:num_requests_running", "s"])
 NUMBERS = st.integers(0, 1000)
+# Numbers that nothing counts up to, and which would be raised when they are added, or never leave a sum again.
+ODD = st.sampled_from(["+Inf", "-Inf", "NaN", "1e308", "-1e308", "-5", "9.3e18"])
 
 
 @st.composite
@@ -193,6 +239,12 @@ def pages(draw: st.DrawFn) -> str:
         kind = {"h": "histogram", "i": "histogram", "s": "summary"}.get(name, "gauge" if name[0] in "gv" else "counter")
         lines.append(f"# TYPE {name} {draw(st.sampled_from([kind, kind, kind, 'counter']))}")
         own = ",".join(labels)
+        if draw(st.integers(0, 9)) == 0:
+            parts = {"histogram": ('_bucket{le="+Inf"}', "_sum", "_count"), "summary": ("_sum", "_count")}.get(
+                kind, ("",)
+            )
+            lines += [f"{name}{part} {draw(ODD)}" for part in parts]
+            continue
         if kind == "histogram":
             bounds = [*draw(st.lists(st.sampled_from(["0.5", "1", "1.0", "2.5", "10"]), max_size=4)), "+Inf"]
             bounds.sort(key=float)
@@ -227,6 +279,7 @@ def test_any_pages_make_a_valid_page_whose_sums_are_those_of_its_parts(histories
             line.split()[2] for line in text.splitlines() if line.startswith("# TYPE") and line[-7:] == "counter"
         }
         counters = {key: value for key, value in found.items() if key[0] in growing}
+        assert all(map(math.isfinite, counters.values()))
         assert all(value >= before.get(key, 0) for key, value in counters.items())
         before = counters
 

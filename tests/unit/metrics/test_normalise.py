@@ -127,6 +127,17 @@ def test_what_is_no_ollama(body: bytes) -> None:
         ollama(body, "m")
 
 
+def test_an_ollama_whose_names_are_no_texts() -> None:
+    assert ollama(b'{"models": [{"name": 5}, {"name": ["m"]}, {"name": "m"}]}', "m")["loaded"] == 1.0
+
+
+def test_an_ollama_with_a_size_that_no_number_holds() -> None:
+    with pytest.raises(UnreadableError):
+        ollama(b'{"models": [{"name": "m", "size": 1%s}]}' % (b"0" * 400), "m")
+    body = b'{"models": [{"name": "m", "size": 1%s}, {"name": "n", "size": -1%s}]}' % (b"0" * 400, b"0" * 400)
+    assert ollama(body, "m") == {"loaded": 1.0, "resident_bytes": 0.0, "resident_gpu_bytes": 0.0}
+
+
 def test_an_ollama_with_odd_sizes() -> None:
     body = json.dumps({"models": [{"name": "m", "size": None, "size_vram": -1}]}).encode()
     assert ollama(body, "m") == {"loaded": 1.0, "resident_bytes": 0.0, "resident_gpu_bytes": 0.0}
