@@ -64,11 +64,12 @@ class Service:
         self._gone: list[Gone] = [one for one in former.values() if one.model in models]
         self._made: tuple[float, list[Family]] = (-1.0, [])
         self._news = 0
+        self._unkept = ""
         boxes = Boxes(settings.boxes, status_keys, client, clock)
         self._watch_on = Watch(settings.box, self.copies, settings.interval, boxes, root, clock)
 
     async def run(self, notifier: Notifier) -> None:
-        """Look and serve until `stop`. Raise FloorError if what was counted cannot be kept."""
+        """Look and serve until `stop`."""
         tasks = [asyncio.create_task(self._watch(copy)) for copy in self.copies]
         tasks += [asyncio.create_task(self._here.run(self._stop))]
         if self._settings.port is not None:
@@ -183,9 +184,17 @@ class Service:
             await asyncio.wait_for(self._stop.wait(), seconds)
 
     def keep(self) -> None:
-        """Write down what was counted. Raise FloorError if that cannot be."""
-        text = records.compose(self.copies, self._gone)
-        files.write(paths.METRICS_STATE, text + "\n", owner=mine(), root=self._root)
+        """Write down what was counted. Where that cannot be, it is said once, and what is known is served all the same:
+        who ended here would begin again from an older record."""
+        said = ""
+        try:
+            text = records.compose(self.copies, self._gone)
+            files.write(paths.METRICS_STATE, text + "\n", owner=mine(), root=self._root)
+        except FloorError as error:
+            said = f"floor-metrics: {error}; a restart of this service would count from an older record"
+            if said != self._unkept:
+                self._log(said)
+        self._unkept = said
 
     def _former(self) -> dict[str, Gone]:
         place = paths.under(self._root, paths.METRICS_STATE)

@@ -10,6 +10,10 @@ import tracemalloc
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from floor.box import paths
+from floor.metrics import service
 from tests.integration.metrics.conftest import BUSY, CASES, answers, sends
 from tests.metrics_page import check
 
@@ -24,6 +28,13 @@ GARBAGE = {
     "huge": (answers(b"x" * 100_000_000), "too_long"),
     "silent": (sends(b"", b"", 0), "dropped"),
 }
+# Pages that can be read, and would spoil the one that all are on: figures that cannot be added, a label twice.
+ODD = b"""# TYPE vllm:num_requests_running gauge
+vllm:num_requests_running{engine="0"} +Inf
+vllm:num_requests_running{engine="1",copy="x",exported_copy="y"} -Inf
+# TYPE vllm:generation_tokens_total counter
+vllm:generation_tokens_total 1e308
+"""
 
 
 def value(page: str, name: str, box: str | None = None) -> float | None:
@@ -58,6 +69,19 @@ def test_garbage_costs_only_itself(stage: Any) -> None:
     asyncio.run(run())
 
 
+def test_odd_figures_cost_only_who_tells_them(stage: Any) -> None:
+    async def run() -> None:
+        async with stage(
+            {"odd": answers(ODD), "names": answers(b'{"models": [{"name": 5}]}'), "good": answers(BUSY)},
+            dialects={"names": "ollama"},
+        ) as running:
+            page = await running.until(lambda page: page.count('reason="ok"} 1.0') == 3)
+            assert value(page, "floor_model_generated_tokens_total") == 2971
+            assert value(page, "floor_copy_requests_running", "good") == 4
+
+    asyncio.run(run())
+
+
 def test_a_copy_that_dies_and_returns(stage: Any, tmp_path: Path) -> None:
     """Its counters hold while it is away, go on when it returns, and outlive a restart of the service."""
     does = {"a": answers(BUSY), "b": answers(BUSY)}
@@ -76,6 +100,29 @@ def test_a_copy_that_dies_and_returns(stage: Any, tmp_path: Path) -> None:
         async with stage(does) as running:
             page = await running.until(lambda page: value(page, "floor_target_up", "b") == 1)
             assert value(page, "floor_model_generated_tokens_total") == 3 * 2971
+
+    asyncio.run(run())
+
+
+def test_what_cannot_be_kept_is_said_and_served_all_the_same(
+    stage: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full /run must not take the page away, nor begin its counters from an older record each minute."""
+    monkeypatch.setattr(service, "KEEP_EVERY", 0.1)
+    monkeypatch.setattr(service, "ALIVE_EVERY", 0.05)
+    place = paths.under(tmp_path, paths.METRICS_STATE)
+    (place / "in-the-way").mkdir(parents=True)
+
+    async def run() -> None:
+        async with stage({"a": answers(BUSY)}) as running:
+            told = lambda: [line for line in running.said if "would count from an older record" in line]  # noqa: E731
+            page = await running.until(lambda page: bool(told()) and value(page, "floor_target_up", "a") == 1)
+            await asyncio.sleep(0.5)  # some rounds more: it is said once
+            assert len(told()) == 1
+            assert value(page, "floor_model_generated_tokens_total") == 2971
+            (place / "in-the-way").rmdir()
+            place.rmdir()
+            await running.until(lambda _: place.is_file())
 
     asyncio.run(run())
 
