@@ -4,6 +4,7 @@ Documentation/networking/proc_net_tcp.rst describe it."""
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -44,14 +45,39 @@ class Program:
 
 def established(proc: Path = processes.PROC) -> list[Connection]:
     """Every connection that is up, as the network of the calling process sees it."""
+    return _listed(proc / "net")
+
+
+def elsewhere(proc: Path = processes.PROC) -> list[Connection]:
+    """Every connection that is up in another network of this box than the calling process's: those of containers, which
+    the boxes that they reach see come from an address of this box."""
+    seen, found = {_network(proc / "self")}, []
+    for folder in proc.iterdir():
+        if not folder.name.isdigit():
+            continue
+        network = _network(folder)
+        if network is not None and network not in seen:
+            seen.add(network)
+            found += _listed(folder / "net")
+    return found
+
+
+def _listed(folder: Path) -> list[Connection]:
     found = []
     for name in ("tcp", "tcp6"):
         try:
-            lines = (proc / "net" / name).read_text().splitlines()[1:]
+            lines = (folder / name).read_text().splitlines()[1:]
         except OSError:
-            continue  # a kernel without IPv6
+            continue  # a kernel without IPv6, or the process is gone
         found += [one for line in lines if (one := parse(line)) is not None]
     return found
+
+
+def _network(process: Path) -> str | None:
+    try:
+        return os.readlink(process / "ns" / "net")
+    except OSError:
+        return None  # gone by now
 
 
 def parse(line: str) -> Connection | None:

@@ -46,8 +46,9 @@ def _table(found: dict[str, Any], *, every: bool) -> None:
             kind = Text(one["kind"], "yellow" if one["kind"] == PAST else "")
             table.add_row(Text(one["engine"]), Text(one["who"]), str(one["connections"]), kind)
         console.print(table)
-    if not any(one["kind"] == PAST for one in rows):
-        console.print("nobody is connected to an engine past the proxy")
+    if not any(one["kind"] == PAST for one in rows) and found["asked"]:
+        sure = f", as far as {', '.join(found['asked'])} can tell" if found["failed"] else ""
+        console.print(Text(f"nobody is connected to an engine past the proxy{sure}"), soft_wrap=True)
     for one in found["turned_away"]:
         words = f"{one['box']}: {one['address']} began {one['connections']} connections past the proxy within a day of"
         console.print(Text(f"{words} its last; {one['done']}", "yellow"), soft_wrap=True)

@@ -28,8 +28,9 @@ class Engine:
 
 
 def clients(site: Site) -> dict[str, Any]:
-    """Look at every box once. Return {"connections": [{engine, box, address, who, kind, connections}], "turned_away":
-    [{box, address, connections, done}], "refused": [{engine, requests}], "failed": [what could not be asked]}.
+    """Look at every box once. Return {"asked": [boxes that told], "connections": [{engine, box, address, who, kind,
+    connections}], "turned_away": [{box, address, connections, done}], "refused": [{engine, requests}], "failed": [why
+    the other boxes did not]}.
 
     `kind` is proxy, check (floor's own), allowed (proxy.allow) or "past the proxy". What a box that does not answer
     has connected is told by the address alone.
@@ -49,6 +50,7 @@ def clients(site: Site) -> dict[str, Any]:
     answers = site.each(site.boxes, ask)
     told = {box: answer for box, answer in answers.items() if not isinstance(answer, BoxError)}
     return {
+        "asked": list(told),
         "connections": sorted(_merged(_connections(config, engines, addresses, told)), key=_order),
         "turned_away": [
             {"box": box, **one, "done": "kept off" if config.proxy.direct == "deny" else "let through"}
@@ -81,8 +83,8 @@ def _connections(
     config: Config, engines: Iterable[Engine], addresses: Mapping[str, str], told: Mapping[str, Any]
 ) -> Iterable[dict[str, Any]]:
     engines = list(engines)
-    by_place = {(one.address, one.port): one for one in engines}
-    names = {address: name for name, address in addresses.items() if config.boxes[name].managed}
+    by_place = {(_plain(one.address), one.port): one for one in engines}
+    names = {_plain(address): name for name, address in addresses.items() if config.boxes[name].managed}
     for box, answer in told.items():
         for one in answer["go"]:
             engine = by_place[(one["address"], one["port"])]
@@ -121,6 +123,14 @@ def _merged(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _order(row: Mapping[str, Any]) -> tuple[bool, str, str]:
     return row["kind"] != PAST, str(row["engine"]), str(row["who"])
+
+
+def _plain(address: str) -> str:
+    """An address as boxes tell it: IPv6 has several spellings."""
+    try:
+        return str(ipaddress.ip_address(address))
+    except ValueError:
+        return address
 
 
 def _own(address: str) -> bool:

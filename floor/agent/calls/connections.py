@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections import Counter
 from typing import Any
@@ -18,18 +19,19 @@ def look(call: Call) -> dict[str, Any]:
     vLLM here]} → {come: [{port, address, connections}], go: [{address, port, unit, command, pid, floors, connections}],
     direct: [{address, connections}], turned: {page: requests that the engine turned away}}."""
     ports = {int(word) for word in call.params.texts("listen")}
-    engines = set(call.params.texts("engines"))
+    engines = set(filter(None, map(_place, call.params.texts("engines"))))
     come: Counter[tuple[int, str]] = Counter()
     go: Counter[tuple[tuple[str, int], connections.Program]] = Counter()
     known: dict[int, connections.Program] = {}
     for look_at in range(LOOKS):
         if look_at:
             call.sleep(PAUSE)
-        seen = connections.established()
-        out = [one for one in seen if f"{one.peer[0]}:{one.peer[1]}" in engines]
+        seen, others = connections.established(), connections.elsewhere()
+        out = [one for one in (*seen, *others) if one.peer in engines]
         known |= connections.programs({one.inode for one in out} - set(known))
+        named = {one.own for one in others if one.peer in engines}  # a container here that asks an engine here
         # At one time, at most: who comes and goes is one client.
-        come |= Counter((one.own[1], one.peer[0]) for one in seen if one.own[1] in ports)
+        come |= Counter((one.own[1], one.peer[0]) for one in seen if one.own[1] in ports and one.peer not in named)
         go |= Counter((one.peer, known[one.inode]) for one in out if one.inode in known)
     return {
         "come": [{"port": port, "address": peer, "connections": count} for (port, peer), count in come.items()],
@@ -48,6 +50,15 @@ def look(call: Call) -> dict[str, Any]:
         "direct": direct.look(call.run),
         "turned": {page: _turned(page) for page in call.params.texts("pages")},
     }
+
+
+def _place(word: str) -> tuple[str, int] | None:
+    """`192.0.2.1:8000` or `[fd00::1]:8000` as a connection has it; None where that is a name."""
+    address, _, port = word.rpartition(":")
+    try:
+        return str(ipaddress.ip_address(address.strip("[]"))), int(port)
+    except ValueError:
+        return None
 
 
 def _turned(page: str) -> int | None:

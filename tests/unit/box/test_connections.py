@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from floor.box import direct
-from floor.box.connections import Connection, Program, established, named, parse, programs
+from floor.box.connections import Connection, Program, elsewhere, established, named, parse, programs
 
 LINE = "   3: 0B4D000A:1F40 0C4D000A:D2F0 01 00000000:00000000 02:000A 00000000     0        0 51234 2 0 0 20 4 0 10 -1"
 MAPPED = (
@@ -38,6 +38,17 @@ def test_both_families_and_a_kernel_with_one(tmp_path: Path) -> None:
     assert [one.inode for one in established(tmp_path)] == [51234]
     (tmp_path / "net" / "tcp6").write_text(f"head\n{MAPPED}\n{SIX}\n")
     assert [one.inode for one in established(tmp_path)] == [51234, 7, 8]
+
+
+def test_other_networks_of_a_box(tmp_path: Path) -> None:
+    """Those of containers, each once; our own, and that of a process which is gone, are none."""
+    for pid, network, line in (("self", 1, ""), ("1", 1, LINE), ("7", 2, SIX), ("8", 2, SIX), ("9", 3, "")):
+        (tmp_path / pid / "ns").mkdir(parents=True)
+        (tmp_path / pid / "ns" / "net").symlink_to(f"net:[{network}]")
+        (tmp_path / pid / "net").mkdir()
+        (tmp_path / pid / "net" / "tcp6").write_text(f"head\n{line}\n")
+    (tmp_path / "10").mkdir()
+    assert [one.inode for one in elsewhere(tmp_path)] == [8]
 
 
 def process(proc: Path, pid: int, group: str, command: str, *sockets: int) -> None:

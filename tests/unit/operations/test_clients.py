@@ -32,6 +32,7 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str, str, int]]:
 
 def test_nobody(deployed: Situation) -> None:
     assert seen(deployed) == {
+        "asked": ["spark-a", "spark-b"],
         "connections": [],
         "turned_away": [],
         "refused": [{"engine": f"flagship@spark-{one}", "requests": None} for one in "ab"],
@@ -86,6 +87,16 @@ def test_a_box_that_does_not_answer_is_not_called_a_stranger(deployed: Situation
     found = seen(deployed, {"come": come})
     assert rows(found) == [("flagship@spark-a", "spark-b", "check", 2)]
     assert found["failed"] == ["spark-b: no way there"]
+
+
+def test_a_job_that_asks_by_ipv6(deployed: Situation) -> None:
+    """However the file spells the address: boxes tell the short one."""
+    deployed.edit("host: 192.0.2.12", 'host: "FD00:0:0::12"')
+    a = {"go": [go("fd00::12", "batch.service", "python3 job.py")]}
+    b = {"come": [{"port": 8000, "address": "fd00::12", "connections": 1}]}
+    assert rows(seen(deployed, a, b)) == [
+        ("flagship@spark-b", "spark-a: python3 job.py (pid 7, batch.service)", "past the proxy", 1)
+    ]
 
 
 @pytest.mark.parametrize(("direct", "done"), [("deny", "kept off"), ("warn", "let through")])
