@@ -4,7 +4,6 @@ Documentation/networking/proc_net_tcp.rst describe it."""
 from __future__ import annotations
 
 import ipaddress
-import os
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -75,7 +74,7 @@ def _listed(folder: Path) -> list[Connection]:
 
 def _network(process: Path) -> str | None:
     try:
-        return os.readlink(process / "ns" / "net")
+        return str((process / "ns" / "net").readlink())
     except OSError:
         return None  # gone by now
 
