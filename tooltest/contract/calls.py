@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ..wire import strict
 from ..wire.answer import MISSING, Answer, Call
 from . import markers, names, payload
 from .schema import Schema, misfits
@@ -19,7 +20,7 @@ def arguments(call: Call) -> dict[str, Any] | None:
     if call.tangled or not isinstance(call.arguments, str):
         return None
     try:
-        found = json.loads(call.arguments)
+        found = strict.loads(call.arguments)
     except ValueError:
         return None
     return found if isinstance(found, dict) else None

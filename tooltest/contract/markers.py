@@ -5,9 +5,10 @@ They are the tags that the parsers of vLLM (vllm/tool_parsers), SGLang and llama
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 from typing import Any
+
+from ..wire import strict
 
 _BAR, _SPACE = "\uff5c", "\u2581"  # what DeepSeek's tags are made of
 CALLS = (
@@ -37,10 +38,10 @@ def bare_call(text: str, tools: Collection[str]) -> str | None:
     if not inner.startswith(("{", "[")):
         return None
     try:
-        content: Any = json.loads(inner)
+        content: Any = strict.loads(inner)
     except ValueError:
         return None
     listed = content if isinstance(content, list) else [content]
     calls = [one.get("function", one) for one in listed if isinstance(one, dict)]
     named = [one for one in calls if isinstance(one, dict) and ("arguments" in one or "parameters" in one)]
-    return next((str(one["name"]) for one in named if one.get("name") in tools), None)
+    return next((name for one in named if isinstance(name := one.get("name"), str) and name in tools), None)

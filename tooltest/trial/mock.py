@@ -35,7 +35,7 @@ class Tools:
             self._answered.append(wanted)
             return content(wanted.result)
         repeated = self._find(self._answered[::-1], tool, arguments)
-        if repeated is not None or tool in self._harmless:
+        if repeated is not None or (isinstance(tool, str) and tool in self._harmless):
             self.harmless += 1
             return content(repeated.result if repeated else UNKNOWN)
         self.strays.append(f"{tool}({', '.join(f'{name}={value!r}'[:60] for name, value in arguments.items())})")

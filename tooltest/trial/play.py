@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from ..contract import calls, checks
 from ..suite.filled import Filled, plain
 from ..suite.scenario import Turn
-from ..wire import reading
+from ..wire import reading, strict
 from ..wire.answer import Answer, Call
 from ..wire.exchange import Exchange
 from .mock import Tools
@@ -141,7 +140,7 @@ def _own(call: Call, id_: str) -> dict[str, Any]:
 
 def _is_json(text: str) -> bool:
     try:
-        json.loads(text)
+        strict.loads(text)
     except ValueError:
         return False
     return True

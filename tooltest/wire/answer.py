@@ -54,6 +54,16 @@ def reasoning(message: Mapping[str, Any]) -> str:
     return "".join(text(message.get(name)) for name in REASONING[: 1 if message.get(REASONING[0]) else 2])
 
 
+def finish(value: object) -> str | None:
+    """A finish_reason, None where there is none; what is of another type is a fault of form (`unfit`)."""
+    return value if isinstance(value, str) else None
+
+
+def unfit(value: object) -> tuple[str, ...]:
+    """What is wrong with the type of a finish_reason, in words."""
+    return () if value is None or isinstance(value, str) else (f"finish_reason is of type {type(value).__name__}",)
+
+
 def count(usage: object, name: str) -> int | None:
     """A number of tokens from `usage`, None where there is none."""
     value = usage.get(name) if isinstance(usage, Mapping) else None

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from .answer import MISSING, Answer, Call, count, reasoning, text
+from . import strict
+from .answer import MISSING, Answer, Call, count, finish, reasoning, text, unfit
 from .exchange import Exchange
 
 
 def read(exchange: Exchange) -> Answer:
     """Given an exchange that was answered in one piece, return what it says; its form's faults are in `malformed`."""
     try:
-        content = json.loads(exchange.body)
-    except ValueError:
-        return Answer(malformed=(f"the body is no JSON: {exchange.body[:80]!r}",))
+        content = strict.loads(exchange.body)
+    except ValueError as error:
+        return Answer(malformed=(f"the body is no JSON{strict.why(error)}: {exchange.body[:80]!r}",))
     choices = content.get("choices") if isinstance(content, Mapping) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
         return Answer(malformed=("there is no choice in the answer",))
@@ -28,10 +28,10 @@ def read(exchange: Exchange) -> Answer:
         content=text(message.get("content")),
         reasoning=reasoning(message),
         calls=calls(message.get("tool_calls")),
-        finish=choice.get("finish_reason"),
+        finish=finish(choice.get("finish_reason")),
         prompt_tokens=count(usage, "prompt_tokens"),
         completion_tokens=count(usage, "completion_tokens"),
-        malformed=_faults(message),
+        malformed=_faults(message, choice),
         message=message,
     )
 
@@ -48,7 +48,7 @@ def _call(one: Any) -> Call:
     return Call(given.get("id", MISSING), function.get("name", MISSING), function.get("arguments", MISSING))
 
 
-def _faults(message: Mapping[str, Any]) -> tuple[str, ...]:
+def _faults(message: Mapping[str, Any], choice: Mapping[str, Any]) -> tuple[str, ...]:
     faults = []
     if message.get("role") != "assistant":
         faults.append(f"the message's role is {message.get('role')!r}, not assistant")
@@ -56,4 +56,4 @@ def _faults(message: Mapping[str, Any]) -> tuple[str, ...]:
         faults.append("tool_calls is no list")
     if not isinstance(message.get("content"), str | list | None):
         faults.append(f"content is of type {type(message.get('content')).__name__}")
-    return tuple(faults)
+    return (*faults, *unfit(choice.get("finish_reason")))

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import events
-from .answer import MISSING, Answer, Call, count, reasoning, text
+from . import events, strict
+from .answer import MISSING, Answer, Call, count, finish, reasoning, text, unfit
 from .exchange import Exchange
 
 DONE = b"[DONE]"
@@ -61,9 +61,9 @@ def read(exchange: Exchange) -> Answer:
 
 def _take(state: _Reading, event: events.Event) -> None:
     try:
-        chunk = json.loads(event.data)
-    except ValueError:
-        state.malformed.append(f"an event is no JSON: {event.data[:80]!r}")
+        chunk = strict.loads(event.data)
+    except ValueError as error:
+        state.malformed.append(f"an event is no JSON{strict.why(error)}: {event.data[:80]!r}")
         return
     if not isinstance(chunk, Mapping):
         state.malformed.append("an event is no object")
@@ -71,15 +71,28 @@ def _take(state: _Reading, event: events.Event) -> None:
     if chunk.get("error"):
         state.malformed.append(f"an error in the stream: {json.dumps(chunk['error'])[:200]}")
     state.usage = chunk.get("usage") or state.usage
-    for choice in chunk.get("choices") or []:
-        if isinstance(choice, Mapping) and choice.get("index", 0) == 0:
-            state.finish = choice.get("finish_reason") or state.finish
+    choices = chunk.get("choices") or []
+    if not isinstance(choices, list) or not all(isinstance(choice, Mapping) for choice in choices):
+        state.malformed.append("choices are no list of objects")
+        return
+    for choice in choices:
+        if choice.get("index", 0) == 0:
+            state.malformed += unfit(choice.get("finish_reason"))
+            state.finish = finish(choice.get("finish_reason")) or state.finish
             _delta(state, choice.get("delta") or {}, event.end)
 
 
-def _delta(state: _Reading, delta: Mapping[str, Any], end: int) -> None:
+def _delta(state: _Reading, delta: Any, end: int) -> None:
+    if not isinstance(delta, Mapping):
+        state.malformed.append("a delta is no object")
+        return
     said, thought = text(delta.get("content")), reasoning(delta)
     called = delta.get("tool_calls") or []
+    if not isinstance(called, list):
+        state.malformed.append("tool_calls is no list")
+        return
+    if not isinstance(delta.get("content"), str | list | None):
+        state.malformed.append(f"content is of type {type(delta['content']).__name__}")
     state.content.append(said)
     state.reasoning.append(thought)
     if state.first is None and (said or thought or called):
@@ -99,7 +112,7 @@ def _piece(state: _Reading, one: Mapping[str, Any]) -> None:
     function = function if isinstance(function, Mapping) else {}
     index = one.get("index")
     numbered = isinstance(index, int) and not isinstance(index, bool)
-    part, tangled = state.by_index.get(index), not numbered
+    part, tangled = state.by_index.get(index) if numbered else None, not numbered
     if not numbered:
         state.indexes.append(f"a tool call's delta has the index {index!r}")
         part = state.parts[-1] if state.parts and not one.get("id") else None
