@@ -11,6 +11,7 @@ import httpx
 from floor.errors import EndpointError, UsageError
 
 Told = dict[str, Any]
+LATEST = ":latest"  # Ollama lists each model with its tag, and takes that one unsaid
 
 
 async def identity(client: httpx.AsyncClient, model: str, stated: Mapping[str, str]) -> Told:
@@ -20,14 +21,20 @@ async def identity(client: httpx.AsyncClient, model: str, stated: Mapping[str, s
     """
     listed = await _models(client)
     names = [str(one.get("id")) for one in listed]
-    if model and model not in names:
-        raise UsageError(f"{client.base_url}: serves {', '.join(names) or 'nothing'}, not {model}; correct --model")
     if not model and len(names) != 1:
         raise UsageError(f"{client.base_url}: serves {', '.join(names) or 'nothing'}; name one with --model")
-    found = next(one for one in listed if str(one.get("id")) == (model or names[0]))
-    told: Told = {"model": str(found["id"]), "context": _context(found)}
+    model = model or names[0]
+    found = next((one for one in listed if model in _names(one.get("id"))), None)
+    if found is None:
+        raise UsageError(f"{client.base_url}: serves {', '.join(names) or 'nothing'}, not {model}; correct --model")
+    told: Told = {"model": model, "context": _context(found)}
     told |= await _engine(client, told["model"])
     return told | {name: value for name, value in stated.items() if value}
+
+
+def _names(name: object) -> tuple[str, str]:
+    """Under which names a model that is listed so may be asked for."""
+    return str(name), str(name).removesuffix(LATEST)
 
 
 async def _models(client: httpx.AsyncClient) -> list[Mapping[str, Any]]:
@@ -61,7 +68,7 @@ async def _engine(client: httpx.AsyncClient, model: str) -> Told:
     ollama = await _json(client, "/api/version")
     if "version" in ollama:
         tags = (await _json(client, "/api/tags")).get("models", [])
-        digests = [one.get("digest") for one in tags if one.get("name", "").removesuffix(":latest") == model]
+        digests = [one.get("digest") for one in tags if {*_names(one.get("name"))} & {*_names(model)}]
         return {"engine": "ollama", "version": ollama["version"], "digest": digests[0] if digests else None}
     version = await _json(client, "/version")
     return {"engine": "vllm", "version": version["version"]} if "version" in version else {"engine": "unknown"}

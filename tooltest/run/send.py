@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -41,11 +42,14 @@ def make_client(endpoint: Endpoint, transport: httpx.AsyncBaseTransport | None =
 
 
 async def send(client: httpx.AsyncClient, body: Mapping[str, Any], clock: Callable[[], float]) -> Exchange:
-    """Send a chat request and record the answer. A request that fails is an Exchange too; nothing is raised."""
+    """Send a chat request and record the answer. A request that fails is an Exchange too; nothing is raised.
+
+    The client's time to read is that of the whole request as well: a server that goes on sending has no pauses.
+    """
     begun = clock()
     status, kind, parts, arrivals, failure = None, "", [], [], ""
     try:
-        async with client.stream("POST", CHAT, json=body) as answer:
+        async with asyncio.timeout(client.timeout.read), client.stream("POST", CHAT, json=body) as answer:
             status, kind = answer.status_code, answer.headers.get("content-type", "")
             length = 0
             async for chunk in answer.aiter_raw():
@@ -54,7 +58,7 @@ async def send(client: httpx.AsyncClient, body: Mapping[str, Any], clock: Callab
                 arrivals.append((clock() - begun, length))
     except httpx.ConnectError:
         failure = REFUSED
-    except httpx.TimeoutException:
+    except (httpx.TimeoutException, TimeoutError):
         failure = TIMED_OUT
     except httpx.TransportError:
         failure = BROKEN

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
-from collections.abc import Callable
+import os
+from collections.abc import AsyncIterator, Callable
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from floor.errors import EndpointError, UsageError
+from floor.errors import EndpointError, FloorError, UsageError
 from floor.sim import faults
 from floor.sim.tooling import Desk
 from floor.tooltest.run import plan, probes
@@ -122,6 +124,24 @@ def test_a_request_that_fails_is_an_exchange_too(error: Exception, failure: str)
     assert (exchange.status, exchange.failure, exchange.answered) == (None, failure, False)
 
 
+def test_a_stream_without_an_end_is_ended_by_the_time_of_the_request() -> None:
+    class Dribble(httpx.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            for _ in range(2000):
+                yield b"data: {}\n\n"
+                await asyncio.sleep(0.01)
+
+    async def go() -> Exchange:
+        endpoint = Endpoint("http://box", timeout=0.1)
+        answers = httpx.MockTransport(lambda _: httpx.Response(200, stream=Dribble()))
+        async with make_client(endpoint, answers) as one:
+            return await send(one, asked(stream=True), ticking())
+
+    exchange = asyncio.run(go())
+    assert (exchange.status, exchange.failure, exchange.answered) == (200, TIMED_OUT, False)
+    assert 0 < len(exchange.body) < 20000
+
+
 def told(pages: dict[str, Any], model: str = "", stated: dict[str, str] | None = None) -> dict[str, Any]:
     """What an endpoint with these pages is identified as."""
 
@@ -156,10 +176,18 @@ def test_llamacpp_is_told_by_its_build_and_template() -> None:
     assert len(found["template_sha256"]) == 64
 
 
-def test_ollama_is_told_by_the_digest_of_the_model() -> None:
+@pytest.mark.parametrize("model", ["b", "b:latest"])
+def test_ollama_is_told_by_the_digest_of_the_model_with_its_tag_or_without(model: str) -> None:
     tags = {"models": [{"name": "a:latest", "digest": "d1"}, {"name": "b:latest", "digest": "d2"}]}
-    found = told(models("a", "b") | {"/api/version": {"version": "0.9"}, "/api/tags": tags}, model="b")
-    assert (found["engine"], found["digest"]) == ("ollama", "d2")
+    pages = models("a:latest", "b:latest") | {"/api/version": {"version": "0.9"}, "/api/tags": tags}
+    found = told(pages, model)
+    assert (found["model"], found["engine"], found["digest"]) == (model, "ollama", "d2")
+
+
+def test_the_only_model_of_an_ollama_is_found() -> None:
+    tags = {"models": [{"name": "a:q4", "digest": "d1"}]}
+    found = told(models("a:q4") | {"/api/version": {"version": "0.9"}, "/api/tags": tags})
+    assert (found["model"], found["digest"]) == ("a:q4", "d1")
 
 
 def test_another_engine_is_unknown() -> None:
@@ -223,6 +251,60 @@ def test_a_log_of_something_else_is_refused(tmp_path: Path, content: bytes, word
     with pytest.raises(UsageError, match=words):
         Log(path, ABOUT)
     assert path.read_bytes() == content
+
+
+def silent(trial: int, error: str = REFUSED) -> Record:
+    return Record("args/enum", "args", trial, STREAMED, 0.0, error=error)
+
+
+def test_trials_whose_endpoint_had_gone_are_made_again(tmp_path: Path) -> None:
+    """Not those before: a build that leaves a request without an answer now and then has done so."""
+    refused = Record("args/enum", "args", 3, STREAMED, 0.0, checks={"accepted": "HTTP 500"}, error="HTTP 500")
+    path = tmp_path / "log"
+    with Log(path, ABOUT) as log:
+        for one in (silent(0), trial_record(trial=1), refused, silent(4, BROKEN), silent(5)):
+            log.add(one)
+    for _ in range(2):
+        with Log(path, ABOUT) as log:
+            assert log.done == [silent(0), trial_record(trial=1), refused]
+    with Log(path, ABOUT) as log:
+        log.add(trial_record(trial=4))
+    with Log(path, ABOUT) as log:
+        assert [one.trial for one in log.done] == [0, 1, 3, 4]
+
+
+def test_two_runs_do_not_share_a_log(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    with Log(path, ABOUT) as log:
+        log.add(trial_record())
+        with pytest.raises(UsageError, match="log: another run is at work with it; name another file with --log"):
+            Log(path, ABOUT)
+    with Log(path, ABOUT) as log:
+        assert log.done == [trial_record()]
+
+
+@pytest.mark.parametrize("name", ["", "file/log"])
+def test_a_log_that_cannot_be_is_told(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match=r"cannot be opened: (Is a|Not a|File exists).*; name another file with --log"):
+        Log(tmp_path / name, ABOUT)
+
+
+def test_a_log_is_a_plain_file() -> None:
+    with pytest.raises(UsageError, match="/dev/full: is no plain file; name another one with --log"):
+        Log(Path("/dev/full"), ABOUT)
+
+
+def test_a_disk_that_is_full_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with Log(tmp_path / "log", ABOUT) as log:
+        monkeypatch.setattr(os, "fsync", full)
+        with pytest.raises(
+            FloorError, match="log: cannot be written: No space left on device; make room, and the same"
+        ):
+            log.add(trial_record())
 
 
 def run(handler: Handler, log: Log, trials: int = 1, concurrency: int = 4) -> tuple[list[Record], list[Any]]:
