@@ -7,6 +7,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,15 @@ from .verdict.gate import BLOCK, HOLD, Verdict
 
 Flags = argparse.Namespace
 EXIT = {gate.PASS: 0, BLOCK: 1, HOLD: 6}
+DOWN = 7  # no verdict; 1 is a build that is worse
 INTERRUPTED = 130
 
 
 def main(argv: Sequence[str]) -> int:
     """Given the arguments without a program name, run one command and return its exit code.
 
-    0 done, or PASS · 1 BLOCK, or failed · 2 the command line or a file cannot be meant · 6 HOLD · 7 no verdict.
+    0 done, or PASS · 1 BLOCK; of what judges nothing, failed · 2 the command line or a file cannot be meant · 6 HOLD ·
+    7 the endpoint or the test itself was down before there was a verdict.
     """
     try:
         flags = parser().parse_args(argv)
@@ -42,10 +45,19 @@ def main(argv: Sequence[str]) -> int:
         return int(_COMMANDS[flags.command](flags))
     except FloorError as error:
         print(f"error: {error}{_goes_on(flags)}", file=sys.stderr)
-        return error.exit_code
+        return _ended(flags, error)
     except KeyboardInterrupt:
         print(f"interrupted{_goes_on(flags)}", file=sys.stderr)
         return INTERRUPTED
+
+
+def _ended(flags: Flags, error: FloorError) -> int:
+    """The exit code of what came to no end; CI is told as well, which else would read the file of the run before."""
+    code = DOWN if error.exit_code == 1 and flags.command in ("gate", "compare") else error.exit_code
+    if getattr(flags, "junit", None) and code in (1, DOWN):
+        with suppress(FloorError):  # it may be what could not be written
+            write(flags.junit, junit.down(str(error)))
+    return code
 
 
 def _goes_on(flags: Flags) -> str:
@@ -88,7 +100,7 @@ def _gate(flags: Flags) -> int:
     before = read(flags.baseline)
     asked = options(flags, before)
     _comparable(flags, before, asked.setting)
-    result, verdict = asyncio.run(session.decide(asked, before.trials, identical=flags.identical))
+    result, verdict = asyncio.run(session.decide(asked, before.answered, identical=flags.identical))
     _tell(flags, result, verdict, before)
     _over(flags)
     return EXIT[verdict.word]
@@ -100,7 +112,7 @@ def _compare(flags: Flags) -> int:
     count = TIERS["gate"].trials
     first = [one for one in after.trials if one.trial < count]
     fresh = [one for one in after.trials if one.trial >= count]
-    verdict = gate.decide(before.trials, first, fresh, identical=flags.identical)
+    verdict = gate.decide(before.answered, first, fresh, identical=flags.identical)
     if verdict.word == gate.MORE:
         verdict = gate.unclear(verdict)
     _tell(flags, after, verdict, before)
@@ -147,7 +159,7 @@ def _tell(flags: Flags, result: Result, verdict: Verdict | None, before: Result 
         document["verdict"] = _verdict(verdict) | {"baseline_tested": dict(before.tested), "beside": beside}
     files: dict[Path | None, str] = {
         flags.output: json.dumps(document, ensure_ascii=False, indent=1) if flags.output else "",
-        flags.junit: junit.xml(result, verdict) if flags.junit else "",
+        flags.junit: junit.xml(result, verdict, before) if flags.junit else "",
         flags.markdown: page.markdown(result, verdict) if flags.markdown else "",
     }
     for path, text in files.items():
@@ -161,9 +173,11 @@ def _tell(flags: Flags, result: Result, verdict: Verdict | None, before: Result 
 
 
 def _shrunk(before: Result, result: Result) -> list[str]:
-    """Scenarios that fitted the context before, and do not now."""
+    """Scenarios that fitted the context before, and do not now; trials of before that say nothing."""
     gone = [one for one in result.left_out if one not in before.left_out]
-    return [f"the context is smaller than before: {', '.join(gone)} did not fit"] if gone else []
+    found = [f"the context is smaller than before: {', '.join(gone)} did not fit"] if gone else []
+    missing = len(before.trials) - len(before.answered)
+    return [*found, *([f"{missing} trials of the baseline had no answer and do not count"] if missing else [])]
 
 
 def _verdict(verdict: Verdict) -> dict[str, object]:

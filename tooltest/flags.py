@@ -7,8 +7,11 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import httpx
 
 from floor.errors import UsageError
 
@@ -20,11 +23,13 @@ from .run.session import Options
 from .show import Progress
 
 KEY_VARIABLE = "FLOOR_ENGINE_KEY"
+# Fields of a request that a trial is made of.
+OURS = {"model", "messages", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options", "n"}
 MOST_TOKENS = 1024
 
 _EPILOG = f"""The key is read from --key-file or from {KEY_VARIABLE}, never from the command line.
-Exit codes: 0 done or PASS, 1 BLOCK (the build is worse) or failed, 2 the command line or a file is wrong,
-6 HOLD (not enough evidence), 7 the endpoint is down before there is a verdict."""
+Exit codes: 0 done or PASS, 1 BLOCK (the build is worse), 2 the command line or a file is wrong,
+6 HOLD (not enough evidence), 7 the endpoint or the test itself is down before there is a verdict."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -55,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
         _reports(one)
     _command(commands, "answers", "print the answer book that `floor sim --sim-answers` plays from")
     curve = _command(commands, "curve", "print how often the gate says what, from seeded models; takes minutes")
-    curve.add_argument("--gates", metavar="N", type=int, default=400, help="gates for each row (400)")
+    curve.add_argument("--gates", metavar="N", type=_count, default=400, help="gates for each row (400)")
     return top
 
 
@@ -116,6 +121,7 @@ def options(flags: argparse.Namespace, before: Result | None = None) -> Options:
     sampling = dict(setting.get("sampling") or {"temperature": 0.0, "max_tokens": MOST_TOKENS})
     given = {"temperature": flags.temperature, "max_tokens": flags.max_tokens, **_object(flags.sampling)}
     sampling |= {name: value for name, value in given.items() if value is not None}
+    _demand_fit(sampling)
     tier = TIERS[flags.tier]
     flags.own_log = flags.log is None
     if flags.log is None:
@@ -150,8 +156,25 @@ def _object(text: str | None) -> dict[str, Any]:
     return content
 
 
+def _demand_fit(sampling: Mapping[str, Any]) -> None:
+    """Raise UsageError for what a scenario decides itself, and for numbers that no request can have."""
+    if taken := sorted(OURS & {*sampling}):
+        raise UsageError(f"--sampling: {taken[0]}: each scenario has its own; leave it out")
+    most = sampling.get("max_tokens")
+    if not isinstance(most, int) or isinstance(most, bool) or most < 1:
+        raise UsageError(f"max_tokens: found {most!r}; write a whole number, 1 or more")
+    try:
+        json.dumps(dict(sampling), allow_nan=False)
+    except ValueError:
+        raise UsageError(f"sampling: found {dict(sampling)}; NaN and Infinity are no numbers of a request") from None
+
+
 def _url(text: str) -> str:
-    if not text.startswith(("http://", "https://")):
+    try:
+        host = httpx.URL(text).host if text.startswith(("http://", "https://")) else ""
+    except httpx.InvalidURL:
+        host = ""
+    if not host:
         raise UsageError(f"{text}: is no address; write http://HOST:PORT")
     return text
 

@@ -1,34 +1,38 @@
-"""JUnit's XML for CI: failure is a regression or a broken check, error the endpoint's, skipped what was not run."""
+"""JUnit's XML for CI: failure is a regression, error the endpoint's, skipped what was not run or not decided.
+
+Where a gate judges, its verdict alone makes CI red: what a build fails at that the one before failed at as well is told
+beside (`system-out`). A run without a verdict knows no build before, and calls a failure what it failed at.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from ..contract import names
 from ..trial.record import Record
+from ..verdict import score
 from ..verdict.gate import BLOCK, HOLD, Verdict
 from .result import Result
-from .summary import checks, errors
+from .summary import Check, checks, errors
 
 NOT_XML = {code: "\ufffd" for code in range(32) if chr(code) not in "\t\n\r"}
 
 
-def xml(result: Result, verdict: Verdict | None = None) -> str:
-    """A test case for each scenario and each check of the contract, and one for the gate where it was asked."""
+def xml(result: Result, verdict: Verdict | None = None, before: Result | None = None) -> str:
+    """A test case for each scenario and each check of the contract, and one for the gate where it was asked, with what
+    it compared with (`before`)."""
     root = Element("testsuites", name="floor tooltest")
     scenarios: dict[str, list[Record]] = {}
     for one in result.trials:
         scenarios.setdefault(one.scenario, []).append(one)
-    behaviour = [_scenario(name, trials) for name, trials in scenarios.items()]
+    was = score.by_scenario(before.answered) if before else {}
+    counts = verdict is None or verdict.word == BLOCK
+    behaviour = [_scenario(name, trials, was.get(name, ()), counts) for name, trials in scenarios.items()]
     behaviour += [_case("behaviour", name, skipped="longer than the context") for name in result.left_out]
-    contract = []
-    for check in checks(result.trials):
-        told = (
-            f"{check.failed} of {check.applied} trials, first {check.scenario}: {check.example}" if check.failed else ""
-        )
-        missing = "" if check.applied else "nothing in this run could show it"
-        contract.append(_case("contract", check.name, failure=told, skipped=missing, text=names.CHECKS[check.name]))
+    broken = {one.check for one in verdict.broken} if verdict else set(names.CHECKS)
+    contract = [_check(check, counts and check.name in broken) for check in checks(result.trials)]
     suites = {"behaviour": behaviour, "contract": contract}
     if verdict is not None:
         words = "; ".join(verdict.reasons)
@@ -47,8 +51,17 @@ def xml(result: Result, verdict: Verdict | None = None) -> str:
 
 def refused(reason: str) -> str:
     """The XML of a gate that could not compare: one test case, skipped."""
+    return _alone(_case("gate", "gate", skipped=reason))
+
+
+def down(reason: str) -> str:
+    """The XML of a run that came to no end, as its endpoint or the test itself had gone: one test case, an error."""
+    return _alone(_case("gate", "gate", error=reason))
+
+
+def _alone(case: Element) -> str:
     root = Element("testsuites", name="floor tooltest")
-    _suite(root, "gate", [_case("gate", "gate", skipped=reason)])
+    _suite(root, "gate", [case])
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
 
 
@@ -59,21 +72,39 @@ def _suite(root: Element, name: str, cases: Sequence[Element]) -> None:
     suite.extend(cases)
 
 
-def _scenario(name: str, trials: Sequence[Record]) -> Element:
-    """A scenario fails where more than half of its worth is gone, and is an error where the endpoint failed it."""
-    worth = sum(one.score for one in trials) / len(trials)
+def _scenario(name: str, trials: Sequence[Record], was: Sequence[float], counts: bool) -> Element:
+    """A scenario fails where more than half of its worth is gone, which was there before (`was`: its scores then), and
+    is an error where the endpoint failed it. Where that does not count (`counts`) it is told beside."""
+    worth = fmean(one.score for one in trials)
     failed = errors(trials)
     reason = next((one.reason for one in trials if one.score < 1), "")
     words = f"{worth:.2f} of 1: {reason}" if worth < 0.5 else ""
-    case = _case("behaviour", name, failure="" if failed else words, error=failed[0].error if failed else "")
+    error = failed[0].error if failed else ""
+    if counts and (error or not was or worth < fmean(was)):
+        case = _case("behaviour", name, failure="" if failed else words, error=error)
+    else:
+        case = _case("behaviour", name, beside=error or words)
     case.set("time", f"{sum(one.seconds for one in trials):.3f}")
     return case
 
 
-def _case(group: str, name: str, *, failure: str = "", error: str = "", skipped: str = "", text: str = "") -> Element:
+def _check(check: Check, counts: bool) -> Element:
+    told = f"{check.failed} of {check.applied} trials, first {check.scenario}: {check.example}" if check.failed else ""
+    if not check.applied:
+        return _case("contract", check.name, skipped="nothing in this run could show it")
+    if not counts:
+        return _case("contract", check.name, beside=told)
+    return _case("contract", check.name, failure=told, text=names.CHECKS[check.name])
+
+
+def _case(
+    group: str, name: str, *, failure: str = "", error: str = "", skipped: str = "", beside: str = "", text: str = ""
+) -> Element:
     case = Element("testcase", {"classname": f"tooltest.{group}", "name": name})
     for kind, words in (("error", error), ("failure", failure), ("skipped", skipped)):
         if words:
             SubElement(case, kind, message=words.translate(NOT_XML)[:500]).text = text or None
             break
+    if beside:
+        SubElement(case, "system-out").text = beside.translate(NOT_XML)[:500]
     return case

@@ -12,6 +12,7 @@ from typing import Any
 from floor.errors import FloorError, UsageError
 
 from ..trial.record import Record
+from ..trial.recorded import unanswered
 
 FORMAT = "floor-tooltest-1"
 COMPARED = {
@@ -40,6 +41,11 @@ class Result:
     trials: Sequence[Record]
     probes: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def answered(self) -> list[Record]:
+        """The trials that say something of a build to compare with: one that got no answer would lower the bar."""
+        return [one for one in self.trials if not unanswered(one)]
+
     def document(self) -> dict[str, Any]:
         """As JSON; its schema is `result.schema.json`."""
         return {
@@ -63,18 +69,18 @@ def of(document: Any, where: str) -> Result:
         if document["format"] != FORMAT:
             raise UsageError(f"{where}: has the format {document['format']!r}, this is {FORMAT}; make it anew")
         return Result(
-            document["setting"],
+            dict(document["setting"]),
             document["tier"],
             document["concurrency"],
-            document["tested"],
+            dict(document["tested"]),
             document["when"],
-            document["seconds"],
-            document["harness_seconds"],
-            document["left_out"],
+            float(document["seconds"]),
+            float(document["harness_seconds"]),
+            list(document["left_out"]),
             [Record.of(one) for one in document["trials"]],
-            document["probes"],
+            dict(document["probes"]),
         )
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError, AttributeError):
         raise UsageError(f"{where}: is no result of a tool test; `floor tooltest baseline` makes one") from None
 
 
@@ -82,24 +88,36 @@ def read(path: Path) -> Result:
     """From a file. Raises UsageError where it cannot be read as a result."""
     try:
         document = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         what = error.strerror if isinstance(error, OSError) else error
         raise UsageError(f"{path}: cannot be read: {what}; `floor tooltest baseline` makes one") from None
     return of(document, str(path))
 
 
 def write(path: Path, text: str) -> None:
-    """A whole file or the one before, never half of one. Raises FloorError where it cannot be written."""
-    part = path.with_name(f".{path.name}.part")
+    """A whole file or the one before, never half of one; a link stays a link, and what is no file (a terminal, a pipe)
+    is written to. Raises FloorError where it cannot be written."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not path.is_file():
+            path.write_text(text, "utf-8")
+            return
+        place = Path(os.path.realpath(path))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        _replace(place, place.with_name(f".{place.name}.{os.getpid()}.part"), text)
+    except OSError as error:
+        raise FloorError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _replace(place: Path, part: Path, text: str) -> None:
+    try:
         with part.open("w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        raise FloorError(f"{path}: cannot be written: {error.strerror}") from None
+        part.replace(place)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
