@@ -130,7 +130,7 @@ def _options(books: Books, places: Sequence[Place]) -> Iterator[Backend]:
     yield from sorted(fitting, key=lambda backend: min(used.left for used in backend.uses))
     if books.want.engine != "vllm" or not books.want.shape.causal:
         return
-    linked = [place for place in places if place.linked and place.cards]
+    linked = books.want.linked(places)
     for size in range(2, len(linked) + 1):
         for some in unlike(linked, size):
             for how in (TENSOR, PIPELINE):

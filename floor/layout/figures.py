@@ -62,6 +62,7 @@ def measure(
         together(ledger.load, stages, requests, want.depth, constants, boxes=len(names)) if want.shape.causal else 0.0
     )
     reads = reading(ledger.load, stages, want.prompt, constants)
+    known = known.of_stretches(tuple(stage.end - stage.start for stage in stages))
     if known.speeds:
         one, every = known.speeds.together(1, want.depth), known.speeds.together(requests, want.depth)
         reads = known.speeds.reading(want.prompt)

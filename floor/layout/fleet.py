@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from floor.engines.share import rounded
@@ -70,13 +70,25 @@ class Measured:
     """What one backend told of itself: it goes before every constant.
 
     `overhead`: bytes on each card by part (activations, runtime, graphs); `curve`: {requests at once: tokens a
-    second of all}, as a person says; `start`: seconds until it was warm; `speeds`: what `floor calibrate` found.
+    second of all}, as a person says; `start`: seconds until it was warm; `speeds`: what `floor calibrate` found; `cut`:
+    cards that shared each layer then, and the layers of each stage (None: not known). A backend of the same name that
+    is cut in another way is another one.
     """
 
     overhead: Mapping[str, float] = field(default_factory=dict)
     curve: Mapping[int, float] = field(default_factory=dict)
     start: float | None = None
     speeds: Speeds | None = None
+    cut: tuple[int, tuple[int, ...]] | None = None
+
+    def of(self, tp: int, stages: int) -> Measured:
+        """Given how many cards share each layer of a backend, and its stages, return what this tells of it."""
+        alike = self.cut is None or (self.cut[0], len(self.cut[1])) == (tp, stages)
+        return self if alike else Measured(curve=self.curve)
+
+    def of_stretches(self, layers: tuple[int, ...]) -> Measured:
+        """Given the layers of each of its stages as well, return what this tells of that: its speeds are of a cut."""
+        return self if self.cut is None or self.cut[1] == layers else replace(self, speeds=None)
 
 
 @dataclass(frozen=True)
@@ -87,7 +99,8 @@ class Want:
     at once in a backend; `critical`: it must survive the loss of any one box. `depth`: tokens of a usual request.
     `align`: prefix caching is on, which it is by default; `small_states`: the engine was told the size of the blocks
     that states are kept in (--mamba-block-size), so that all of the cache can be used. `model_bytes`: of one of its
-    values, which a cache of the kind `auto` has as well. `given`: bytes that its cache has whatever is left.
+    values, which a cache of the kind `auto` has as well. `given`: bytes that its cache has whatever is left. `group`:
+    the boxes of the group that there is, the head first.
     """
 
     name: str
@@ -108,6 +121,7 @@ class Want:
     small_states: bool = False
     model_bytes: int = 2
     given: float | None = None
+    group: tuple[str, ...] = ()
     measured: Mapping[str, Measured] = field(default_factory=dict)
 
     def load(self, tp: int = 1) -> Load:
@@ -127,6 +141,13 @@ class Want:
         """Return it without what was measured of its speed: it is to be another build than the one that was."""
         slower = {name: replace(one, curve={}, speeds=None) for name, one in self.measured.items()}
         return replace(self, measured=slower)
+
+    def linked(self, places: Sequence[Place]) -> list[Place]:
+        """Given boxes, return those that a group of it may stand on, those of the group that there is before others and
+        in its order: it keeps its head, and its name, by which its measurements go."""
+        places = [place for place in places if place.linked and place.cards]
+        order = {name: number for number, name in enumerate(self.group)}
+        return sorted(places, key=lambda place: order.get(place.name, len(order)))
 
     @property
     def mixture(self) -> bool:

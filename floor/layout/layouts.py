@@ -148,7 +148,7 @@ def _groups(
     all boxes together are tried."""
     if books.want.engine != "vllm" or not books.want.shape.causal:
         return
-    linked = [place for place in places if place.linked and place.cards]
+    linked = books.want.linked(places)
     for size in range(2, len(linked) + 1):
         if enough >= 2 and size < len(linked):
             continue

@@ -74,7 +74,7 @@ def _cut(
     want, tp = books.want, len(stages[0])
     ledger = books.ledger(tp)
     names = tuple(dict.fromkeys(place.name for stage in stages for place, _ in stage))
-    known = want.measured.get(f"{want.name}@{'+'.join(names)}", Measured())
+    known = want.measured.get(f"{want.name}@{'+'.join(names)}", Measured()).of(tp, len(stages))
     beside = overhead(want, tp * len(stages), known.overhead)
     rooms = [min(room(place, card, 0.0, beside) for place, card in stage) for stage in stages]
     found = None

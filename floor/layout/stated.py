@@ -12,6 +12,7 @@ from floor.layout.ledger import Books
 from floor.layout.memory import overhead, room
 from floor.layout.placing import build
 from floor.layout.speed import Stage, step
+from floor.sizes import told_size
 
 UNEVEN = 1.3  # times the mean of the stretches: beyond that one card is worth a better one, or less of the model
 
@@ -28,7 +29,8 @@ def stated(books: Books, places: Sequence[Place], tp: int, layers: Sequence[int]
     if any(len(place.cards) < many // len(places) for place in places):
         return None
     cards = [(place, card) for place in places for card in place.cards[: many // len(places)]]
-    known = books.want.measured.get(f"{books.want.name}@{'+'.join(place.name for place in places)}", Measured())
+    name = f"{books.want.name}@{'+'.join(place.name for place in places)}"
+    known = books.want.measured.get(name, Measured()).of(tp, len(layers))
     beside = overhead(books.want, many, known.overhead)
     kept = []
     for number, size in enumerate(layers):
@@ -48,7 +50,8 @@ def warnings(books: Books, places: Sequence[Place], tp: int, layers: Sequence[in
         return
     if found.longest < want.context:
         holds = f"its cache has room for {found.longest:,}" if found.longest > 0 else "its weights alone do not fit"
-        yield f"{found.name}: no request of {want.context:,} tokens could be held: {holds}"
+        more = f"{told_size(_missing(books, places, found))} more would do"
+        yield f"{found.name}: no request of {want.context:,} tokens could be held: {holds}; {more}"
     if found.uneven > UNEVEN:
         slow = max(range(len(layers)), key=lambda n: _pace(books, found, n))
         box = found.uses[slow * tp].box
@@ -57,6 +60,20 @@ def warnings(books: Books, places: Sequence[Place], tp: int, layers: Sequence[in
         advice = f"; {list(better.layers)} would do better" if isinstance(better, Backend) and even else ""
         takes = f"its stretch of {layers[slow]} layers on {box} takes {found.uneven:.1f} times the mean"
         yield f"{found.name}: {takes} and sets the pace{advice}"
+
+
+def _missing(books: Books, places: Sequence[Place], found: Backend) -> float:
+    """Bytes that the card with the least room lacks for one request of full length."""
+    want, ledger = books.want, books.ledger(found.tp)
+    blocks = max(1, ledger.needed(1, want.context))
+    known = {place.name: place for place in places}
+    short = 0.0
+    for number, used in enumerate(found.uses):
+        stage = found.stages[number // found.tp]
+        left = room(known[used.box], used.card, used.weights, used.overhead)
+        cache = blocks * ledger.per_block(stage.start, stage.end)
+        short = max(short, cache - min(left, want.given or math.inf))
+    return short
 
 
 def _pace(books: Books, backend: Backend, number: int) -> float:

@@ -13,6 +13,7 @@ from floor.layout.fleet import Place, Want
 from floor.layout.layouts import copy
 from floor.layout.ledger import Books
 from floor.layout.speed import Constants, reading, step
+from floor.layout.stated import stated
 
 _LEAST = 0.2  # of a measured step: what reading takes of it at least, whatever the fixed cost of the table is
 
@@ -29,7 +30,7 @@ def taught(place: Place, wants: Sequence[Want], constants: Constants) -> Place:
         if known is None or known.speeds is None:
             continue
         books = Books(want.as_other(), constants)
-        backend = copy(books, place)
+        backend = stated(books, [place], *known.cut) if known.cut else copy(books, place)
         if isinstance(backend, Backend):
             return _with(place, books, backend, known.speeds)
     return place

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from floor.config.load import Loaded
-from floor.errors import UsageError
+from floor.errors import FloorError, UsageError
 from floor.layout.assign import Answer, answer
 from floor.layout.fit import constants
 from floor.layout.fleet import Place, Want
@@ -16,8 +16,9 @@ from floor.layout.serving import servers
 from floor.layout.simulate import Outcome, run
 from floor.layout.taught import taught
 from floor.layout.traffic import Traffic
-from floor.operations import layout_look, layout_words
+from floor.operations import layout_look, layout_models, layout_words
 from floor.operations.layout_measured import measured
+from floor.operations.layout_models import Models
 from floor.operations.layout_warnings import warnings
 from floor.operations.layout_words import Asked
 from floor.operations.site import Site
@@ -46,7 +47,7 @@ def question(asked: Asked, load: Callable[[], Loaded], open_site: Callable[[], S
     wants = [layout_look.here(name, source) for name, _, source in here]
     warnings: tuple[str, ...] = ()
     if names or not here or not places:
-        more, own, warnings = _from_file(names, load, open_site, alone=bool(here) and not names, given=bool(places))
+        more, own, warnings = _from_file(names, [want.name for want in wants], load, open_site, given=bool(places))
         wants, places = [*more, *wants], places or own
     unknown = [name for name in asked.critical if name not in {want.name for want in wants}]
     if unknown:
@@ -77,37 +78,41 @@ def simulate(answered: Answer, traffic: Traffic) -> list[tuple[Layout, Outcome]]
 
 def _from_file(
     names: Sequence[str],
+    here: Sequence[str],
     load: Callable[[], Loaded],
     open_site: Callable[[], Site],
     *,
-    alone: bool,
     given: bool,
 ) -> tuple[list[Want], list[Place], tuple[str, ...]]:
-    """Models and boxes of floor.yaml. `alone`: none of its models is asked for; `given`: nor are its boxes."""
+    """Models and boxes of floor.yaml. `here`: models that were said with their folder; `given`: the boxes were said."""
     config = load().config
-    chosen = [] if alone else list(names or config.models)
+    chosen = list(names or ([] if here else config.models))
     for name in chosen:
         if name not in config.models:
             known = ", ".join(config.models)
             raise UsageError(f"model {name!r}: there is no such model; write one of {known}, or {name}=FOLDER")
-    copies = {name: [one for one in config.copies(name) if one.source] for name in chosen}
     if given:
-        found = {name: layout_look.here(name, some[0].source) for name, some in copies.items() if some}
-        places = []
-    else:
-        held = [one for some in copies.values() for one in some]
-        sources = {box: sorted({one.source for one in held if one.box == box}) for box in config.boxes}
-        told = layout_look.look(open_site(), sources)
-        found = {
-            name: layout_look.model(name, *layout_look.source_of(name, told, some)) for name, some in copies.items()
-        }
-        places = [layout_look.place(name, config, answered) for name, answered in told.items()]
-    wants = []
-    for name, want in found.items():
-        asked = layout_look.configured(want, copies[name][0], critical=config.models[name].critical)
-        wants.append(replace(asked, measured={} if given else measured(asked, config, told)))
+        models = layout_models.gather(config, chosen, lambda name, held: layout_look.here(name, held[0].source))
+        return list(models.wants), [], _left_out(models, names)
+    site = open_site()
+    told = layout_look.look(site, layout_models.sources(config, chosen, config.boxes))
+    models = layout_models.told(config, chosen, told)
+    left = _left_out(models, names)
+    wants = [replace(want, measured=measured(want, config, told)) for want in models.wants]
+    places = [layout_look.place(name, config, answered) for name, answered in told.items()]
     places = [taught(place, wants, constants()) for place in places]
-    return wants, places, tuple(warnings(wants, config, places))
+    found = (*left, *warnings(wants, config, places))
+    asked = [*here, *(want.name for want in wants)]
+    return wants, [layout_models.others_of(config, place, asked) for place in places], found
+
+
+def _left_out(models: Models, names: Sequence[str]) -> tuple[str, ...]:
+    """Warnings of models that could not be read. Raise FloorError for one that was asked for by name, and where none
+    could be read."""
+    asked = [why for name, why in models.unread.items() if name in names]
+    if asked or (models.unread and not models.wants):
+        raise FloorError("\n".join(asked or models.unread.values()))
+    return tuple(f"no layout of {'; '.join(why.splitlines())}" for why in models.unread.values())
 
 
 def _asked(want: Want, asked: Asked) -> Want:

@@ -14,6 +14,8 @@ from floor.layout import gguf, weights
 from floor.layout.architecture import shape
 from floor.layout.cards import CARDS, CPU, Card, told
 from floor.layout.fleet import MEASURED, Place, Want
+from floor.operations.guard_state import ENGINE_SHARE
+from floor.operations.guard_state import card as takes_share
 from floor.operations.site import Site
 
 _BLOB = 500 * 2**20  # bytes: a difference in MemAvailable below it says nothing of others
@@ -42,12 +44,15 @@ def place(name: str, config: Config, told_by: Mapping[str, Any]) -> Place:
     """
     box, memory = config.boxes[name], told_by["memory"]
     cards = tuple(_card(name, gpu, memory.get("total")) for gpu in told_by["gpus"])
-    if not cards and any(copy.box == name and copy.engine != "ollama" for copy in _copies(config)):
+    here = [one for one in _engines(config) if one.box == name]
+    if not cards and any(one.engine != "ollama" for one in here):
         cards = (replace(CARDS[CPU], memory=float(memory.get("total") or 0)),)
     others = 0.0
     if any(card.unified for card in cards):
-        own = sum(_own(copy, memory.get("total") or 0) for copy in _copies(config) if copy.box == name)
-        others = _others(told_by, own)
+        by_model: dict[str, list[float]] = {}
+        for one in here:  # copies and a part of the group of one model never run side by side
+            by_model.setdefault(one.model, []).append(own_memory(one, memory.get("total") or 0))
+        others = _others(told_by, sum(max(sizes) for sizes in by_model.values()))
     return Place(name, cards, others, float(box.keep_free), linked=box.fabric is not None, origin=MEASURED)
 
 
@@ -99,13 +104,20 @@ def given(copy: ResolvedCopy) -> float | None:
     return float(copy.cache_memory) if copy.cache_memory is not None else None
 
 
-def _copies(config: Config) -> list[ResolvedCopy]:
-    return [copy for name in config.models for copy in config.copies(name)]
+def share(copy: ResolvedCopy) -> float | None:
+    """Given a copy, return the share of a card's memory that its engine takes, which is vLLM's own where the file says
+    none; None of an engine that takes none."""
+    return copy.utilization or (ENGINE_SHARE if takes_share(copy) else None)
 
 
-def _own(copy: ResolvedCopy, total: float) -> float:
-    """What an engine of floor's own takes of a memory that all share, as far as the file says."""
-    return (copy.utilization or 0.0) * total or given(copy) or 0.0
+def own_memory(copy: ResolvedCopy, total: float) -> float:
+    """Given a copy and the bytes of its card, return what its engine takes of them, as far as the file says."""
+    said = copy.utilization * total if copy.utilization else given(copy)
+    return said if said is not None else (share(copy) or 0.0) * total
+
+
+def _engines(config: Config) -> list[ResolvedCopy]:
+    return [one for name in config.models for one in (*config.copies(name), *config.parts(name)) if one.managed]
 
 
 def _card(box: str, gpu: Mapping[str, Any], total: int | None) -> Card:

@@ -17,6 +17,7 @@ from floor.layout.fit import constants
 from floor.layout.fleet import Measured, Want
 from floor.layout.known import beside
 from floor.layout.ledger import Books
+from floor.operations import layout_models
 
 Answers = Mapping[str, Mapping[str, Any]]
 
@@ -41,7 +42,8 @@ def measured(want: Want, config: Config, answers: Answers) -> dict[str, Measured
             total = share.whole(answers[one.box]["gpus"], answers[one.box]["memory"]) or 0
             parts = beside(Start(**logged["start"]), logged["utilization"], total, own)
             found[one.backend] = replace(found.get(one.backend, Measured()), overhead=parts)
-    return found
+    cuts = {one.backend: layout_models.cut(config, one, len(want.shape.layers)) for one in backends}
+    return {name: replace(one, cut=cuts.get(name)) for name, one in found.items()}
 
 
 def build(config: Config, one: ResolvedCopy) -> str:

@@ -10,7 +10,7 @@ from floor.config.problem import KeyPath, Problem
 
 _ENGINE_SHARE = 0.92  # what vLLM takes where none is given; 0.90 in older releases
 _CAUTIOUS = 0.90
-_ALL = "all"
+ALL = "all"
 
 
 def check(config: Config) -> Iterator[Problem]:
@@ -28,18 +28,18 @@ def check(config: Config) -> Iterator[Problem]:
     # copies that have their share from the model are told of once
     for where, placed in {placed.where("utilization"): placed for placed in reversed(copies)}.items():
         share = placed.resolved.utilization
-        if share is None and _cards(placed.resolved):
+        if share is None and cards_of(placed.resolved):
             write = f"a share such as 0.85: vLLM takes {_ENGINE_SHARE:g} where none is given"
             yield Problem(where, write, "no share", warning=True)
-        elif share is not None and share > _CAUTIOUS and _cards(placed.resolved):
+        elif share is not None and share > _CAUTIOUS and cards_of(placed.resolved):
             write = f"at most {_CAUTIOUS:g}: start-up takes more for a while, and a box without memory freezes"
             yield Problem(where, write, warning=True)
 
 
 def _sum(box: str, here: list[parts.Placed]) -> Iterator[Problem]:
-    cards = {placed.name: _cards(placed.resolved) for placed in here}
+    cards = {placed.name: cards_of(placed.resolved) for placed in here}
     for card in sorted({card for some in cards.values() for card in some}):
-        sharing = [placed for placed in here if {card, _ALL} & cards[placed.name]]
+        sharing = [placed for placed in here if {card, ALL} & cards[placed.name]]
         shares = [_share(placed.resolved) for placed in sharing]
         if len(sharing) > 1 and sum(shares) > 1 + 1e-9:
             said = " + ".join(f"{share:g} of {placed.name}" for placed, share in zip(sharing, shares, strict=True))
@@ -52,12 +52,12 @@ def _share(copy: ResolvedCopy) -> float:
     return _ENGINE_SHARE if copy.utilization is None else copy.utilization
 
 
-def _cards(copy: ResolvedCopy) -> set[str]:
+def cards_of(copy: ResolvedCopy) -> set[str]:
     """Given a copy, return the cards it uses: numbers or ids, or the word `all`; none where it runs on the CPU."""
     runtime = copy.runtime
     if runtime is None or (runtime.kind == "docker" and runtime.gpus is None) or "VLLM_CPU_KVCACHE_SPACE" in copy.env:
         return set()
-    chosen = copy.env.get("CUDA_VISIBLE_DEVICES", copy.env.get("NVIDIA_VISIBLE_DEVICES", _ALL))
+    chosen = copy.env.get("CUDA_VISIBLE_DEVICES", copy.env.get("NVIDIA_VISIBLE_DEVICES", ALL))
     if runtime.kind == "docker" and runtime.gpus and runtime.gpus.startswith("device="):
         chosen = runtime.gpus.removeprefix("device=")
     return {card.strip() for card in chosen.split(",") if card.strip()}

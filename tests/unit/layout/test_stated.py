@@ -46,9 +46,10 @@ def test_a_context_that_no_request_could_use_is_told_with_what_there_is_room_for
     found = stated(_books(131_072), _sparks(0.25), 1, [40, 40])
     assert found is not None
     assert 0 < found.longest < 131_072
-    assert line == (f"m@a+b: no request of 131,072 tokens could be held: its cache has room for {found.longest:,}")
+    room = f"its cache has room for {found.longest:,}; 14.6 GiB more would do"
+    assert line == f"m@a+b: no request of 131,072 tokens could be held: {room}"
     (line,) = warnings(_books(131_072), _sparks(0.1), 1, [40, 40])
-    assert line.endswith("could be held: its weights alone do not fit")
+    assert line.endswith("could be held: its weights alone do not fit; 32.8 GiB more would do")
 
 
 @pytest.mark.parametrize(("tp", "layers"), [(1, [40, 41]), (1, [80]), (4, [80]), (1, [80, 0]), (2, [40, 40])])

@@ -6,7 +6,7 @@ from floor.layout.weights import computed
 from tests.simulated.situation import Situation
 from tests.unit.layout.models import config, published
 
-ROOM = "flagship@spark-a with its share of 0.01: "
+ROOM = "flagship@spark-a: no request of "
 
 
 def _weights(situation: Situation) -> None:
@@ -37,12 +37,12 @@ def test_nothing_is_said_where_all_is_well_or_nothing_can_be_read(situation: Sit
     situation.deploy_all()
     situation.edit("max_requests: 12", "max_requests: 8")
     _weights(situation)
-    assert not any("share of" in note for note in situation.deploy_all(dry_run=True).plan.notes)
-    assert not any("share of" in line for line in situation.said)
+    assert not any("no request of" in note for note in situation.deploy_all(dry_run=True).plan.notes)
+    assert not any("no request of" in line for line in situation.said)
 
 
 def test_a_box_that_is_away_ends_no_deployment(situation: Situation) -> None:
     situation.edit("utilization: 0.4", "utilization: 0.01")
     _weights(situation)
     situation.box("spark-b").up = False
-    assert not any("share of" in note for note in situation.deploy_all(dry_run=True).plan.notes)
+    assert not any("no request of" in note for note in situation.deploy_all(dry_run=True).plan.notes)
