@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 async def measure(order: Mapping[str, Any], key: str | None) -> Level:
     """Given the order and the engine key, return the level."""
-    requests = [Request(one["path"], one["body"]) for one in order["requests"]]
+    requests = [Request(one["path"], one["body"], one.get("numbered", False)) for one in order["requests"]]
     numbers, where = itertools.count(order["first"]), (order["url"], order["model"])
     async with drive.make_client(key) as client:
         at, seconds, open_loop = order["at"], order["seconds"], order["open"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import httpx
@@ -11,6 +11,8 @@ import httpx
 from .level import Record
 from .traffic import Request
 
+LONGEST = 1024 * 1024  # bytes of a line; a piece of a stream has some hundred
+_MOST = 100_000_000  # tokens of one answer
 _WORDS = 120  # of an engine's own words in an error
 
 
@@ -31,13 +33,32 @@ async def ask(
             if response.status_code != httpx.codes.OK:
                 text = (await response.aread())[: 4 * _WORDS].decode("utf-8", "replace")
                 return Record(began, clock(), error=f"{response.status_code}: {' '.join(text.split())[:_WORDS]}")
-            async for line in response.aiter_lines():
+            async for line in _lines(response):
                 seen.take(line, clock())
     except (httpx.HTTPError, httpx.StreamError) as error:
-        return Record(began, clock(), error=type(error).__name__)
+        words = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": ")
+        return Record(began, clock(), error=words[:_WORDS])
+    except _TooLongError:
+        return Record(began, clock(), error=f"a line of the stream is longer than {LONGEST} bytes")
     wrong = seen.error or ("" if seen.done else "the stream ended without an end")
     tokens = seen.pieces if seen.tokens is None else seen.tokens
     return Record(began, clock(), seen.first, seen.last, tokens, seen.prompt, wrong)
+
+
+class _TooLongError(Exception):
+    """A line has no end."""
+
+
+async def _lines(response: httpx.Response) -> AsyncIterator[str]:
+    """The lines of an answer. Raise _TooLongError rather than keep one without end."""
+    kept = b""
+    async for chunk in response.aiter_bytes():
+        *lines, kept = (kept + chunk).split(b"\n")
+        for line in lines:
+            yield line.decode("utf-8", "replace")
+        if len(kept) > LONGEST:
+            raise _TooLongError
+    yield kept.decode("utf-8", "replace")
 
 
 class _Seen:
@@ -61,7 +82,7 @@ class _Seen:
             return
         try:
             event = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             self.error = "a piece of the stream is not JSON"
             return
         if isinstance(event, dict):
@@ -72,11 +93,17 @@ class _Seen:
             self.error = " ".join(str(event["error"]).split())[:_WORDS]
         usage = event.get("usage")
         if isinstance(usage, dict):
-            self.tokens, self.prompt = usage.get("completion_tokens"), usage.get("prompt_tokens")
-        if any(_holds_text(choice) for choice in event.get("choices") or ()):
+            self.tokens, self.prompt = _count(usage.get("completion_tokens")), _count(usage.get("prompt_tokens"))
+        choices = event.get("choices")
+        if isinstance(choices, list) and any(map(_holds_text, choices)):
             self.first = now if self.first is None else self.first
             self.last = now
             self.pieces += 1
+
+
+def _count(value: object) -> int | None:
+    """A count of tokens; what is none is not known."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST else None
 
 
 def _holds_text(choice: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,10 +20,12 @@ _MOST = 100_000  # requests of a file
 
 @dataclass(frozen=True)
 class Request:
-    """Where it is sent, and its body but for the model and how it is streamed."""
+    """Where it is sent, and its body but for the model and how it is streamed. `numbered`: each time it is sent its
+    prompt begins with another number."""
 
     path: str
     body: Mapping[str, Any]
+    numbered: bool = False
 
 
 def built_in(name: str) -> tuple[Request, ...]:
@@ -31,7 +34,9 @@ def built_in(name: str) -> tuple[Request, ...]:
         raise UsageError(f"--mix {name}: there is no such mix; write one of {', '.join(MIXES)}")
     return tuple(
         Request(
-            CHAT, {"messages": [{"role": "user", "content": "word " * words}], "max_tokens": tokens, "ignore_eos": True}
+            CHAT,
+            {"messages": [{"role": "user", "content": "word " * words}], "max_tokens": tokens, "ignore_eos": True},
+            numbered=True,
         )
         for words, tokens in MIXES[name]
     )
@@ -62,17 +67,24 @@ def read(text: str, name: str) -> tuple[Request, ...]:
 def _path(body: object) -> str | None:
     if not isinstance(body, dict):
         return None
-    if isinstance(body.get("messages"), list) and body["messages"]:
+    messages = body.get("messages")
+    if isinstance(messages, list) and messages and all(isinstance(one, dict) for one in messages):
         return CHAT
     return COMPLETION if body.get("prompt") else None
 
 
 def numbered(requests: Sequence[Request], number: int) -> Request:
-    """The request to send as the `number`th. Its prompt begins with that number, where it is a built-in one: the cache
-    of the engine would answer a prompt that it knows, and nobody's traffic is as alike as that."""
+    """The request to send as the `number`th. A built-in one begins with that number: the cache of the engine would
+    answer a prompt that it knows, and nobody's traffic is as alike as that. One's own are sent as they are."""
     request = requests[number % len(requests)]
-    messages = request.body.get("messages")
-    if not isinstance(messages, list) or not request.body.get("ignore_eos"):
+    if not request.numbered:
         return request
-    first = {**messages[0], "content": f"{number} {messages[0]['content']}"}
-    return Request(request.path, {**request.body, "messages": [first, *messages[1:]]})
+    first, *others = request.body["messages"]
+    first = {**first, "content": f"{number} {first['content']}"}
+    return Request(request.path, {**request.body, "messages": [first, *others]})
+
+
+def digest(requests: Sequence[Request]) -> str:
+    """What tells requests from others: twelve digits."""
+    text = json.dumps([[one.path, one.body] for one in requests], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -49,7 +49,7 @@ def _from(site: Site, copy: ResolvedCopy) -> str:
 
 
 def _level(site: Site, box: str, copy: ResolvedCopy, plan: Plan, at: float, first: int) -> Level:
-    requests = [{"path": one.path, "body": dict(one.body)} for one in plan.requests]
+    requests = [{"path": one.path, "body": dict(one.body), "numbered": one.numbered} for one in plan.requests]
     order = {"url": plan.url, "model": plan.model, "key": copy.key, "requests": requests, "first": first}
     found: Level | None = None
     for line in site.boxes[box].stream(

@@ -16,8 +16,8 @@ MOST = 4096  # requests at once
 
 
 def level(call: Call) -> Stream:
-    """{url, model, key: bool, requests: [{path, body}], at, seconds, open: bool, first: number of the first request} →
-    {} and then one line of JSON: {level: …}, or {error: …}. It ends when the caller closes stdin."""
+    """{url, model, key: bool, requests: [{path, body, numbered}], at, seconds, open: bool, first: number of the first
+    request} → {} and then one line of JSON: {level: …}, or {error: …}. It ends when the caller closes stdin."""
     params = call.params
     if not 0 < params.number("at", 1) <= MOST:
         raise UsageError(f"bench.level: at: must be above 0 and at most {MOST}")

@@ -29,6 +29,10 @@ def test_requests_of_ones_own_are_sent_as_they_are() -> None:
     assert (chat.path, dict(chat.body)) == (CHAT, {"messages": [{"role": "user", "content": "Hi"}]})
     assert completion.path == COMPLETION
     assert numbered((chat, completion), 2) == chat
+    (own,) = read(
+        '{"ignore_eos": true, "messages": [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]}', "t"
+    )
+    assert numbered((own,), 7) == own
 
 
 @pytest.mark.parametrize(
@@ -38,6 +42,7 @@ def test_requests_of_ones_own_are_sent_as_they_are() -> None:
         ("{", "t.jsonl:1: is not JSON"),
         ('{"prompt": "a"}\n[]', "t.jsonl:2: is no request; write an object with `messages` or `prompt`"),
         ('{"messages": []}', "t.jsonl:1: is no request"),
+        ('{"messages": ["Hi"]}', "t.jsonl:1: is no request"),
         ("[" * 100_000, "t.jsonl:1: is not JSON"),
     ],
 )
