@@ -16,8 +16,12 @@ def before(path: Path) -> str | None:
 
 
 def replace(path: Path, old: str, new: str) -> None:
-    """Keep what the file was and write what it is to be. Raise FloorError where one of them cannot be written."""
+    """Keep what the file was and write what it is to be. Raise FloorError where one of them cannot be written.
+
+    Where the person wrote it, nothing is kept, nor what a swap of before may have left there: it would come back.
+    """
     if old == new:
+        keep(path)
         return
     own_file.write(_beside(path), old)
     own_file.write(path, new)

@@ -174,10 +174,11 @@ class Execution:
 
 
 def _together(errors: list[FloorError]) -> FloorError:
-    """The failures of several lanes as one; it ends as the gravest of them does."""
+    """The failures of several lanes as one, a step's where all are; it ends as the gravest of them does."""
     if len(errors) == 1:
         return errors[0]
-    every = FloorError("\n".join(str(error) for error in errors))
+    message, steps = "\n".join(str(error) for error in errors), [one for one in errors if isinstance(one, StepError)]
+    every = StepError(steps[0].step, message) if len(steps) == len(errors) else FloorError(message)
     every.exit_code = max(error.exit_code for error in errors)
     return every
 

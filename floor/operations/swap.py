@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from floor.box import paths
 from floor.config import edit
 from floor.config.load import Loaded, parse
-from floor.errors import BoxError, FloorError, RefusedError
+from floor.errors import FloorError, RefusedError
 from floor.operations import caller, config_file, own_file, swap_start
 from floor.operations.change import Change
 from floor.operations.deploy import carried_out, deployment, install_releases
@@ -153,15 +154,14 @@ class _Swapping:
         config_file.replace(self.new.loaded.path, self.old, self.new.loaded.text)
 
     def _report(self, error: GatedError) -> None:
-        """Bring the test's page to the person."""
+        """Bring the test's page to the person. Where that cannot be, it lies on the box: the way back does not wait."""
         try:
             answer = self.site.boxes[error.copy.box].call("tooltest.page", {"unit": error.copy.unit})
-        except BoxError as lost:
-            self.terms.say(f"note: the report lies on {error.copy.box}: {lost}")
-            return
-        if answer["page"]:
-            own_file.write(self.terms.page, answer["page"])
-            self.terms.say(f"the report is {self.terms.page}")
+            if answer["page"]:
+                own_file.write(self.terms.page, answer["page"])
+                self.terms.say(f"the report is {self.terms.page}")
+        except FloorError as lost:
+            self.terms.say(f"note: the report lies on {error.copy.box}, {paths.TESTS / error.copy.unit}.md: {lost}")
 
     def _back(self, error: FloorError) -> FloorError:
         """Bring the build before it back everywhere; return what the command ends with."""
@@ -170,15 +170,23 @@ class _Swapping:
         terms.say(f"{found}: going back to the build before it")
         loaded = Loaded(parse(self.before, str(self.site.loaded.path)), self.before, self.site.loaded.path)
         target = {"model": self.model, "to": digest(self.new.loaded.text)}
-        outcome = going_back(dataclasses.replace(self.site, loaded=loaded), target, terms.say, terms.progress)
+        try:
+            outcome = going_back(dataclasses.replace(self.site, loaded=loaded), target, terms.say, terms.progress)
+        except FloorError as lost:
+            return _ended(error, f"{found}\n  the way back stopped, `floor swap --abort` goes on with it: {lost}")
         told = config_file.restore(self.new.loaded.path, self.new.loaded.text)
         if told or self.old == self.new.loaded.text:
             terms.say(told or f"{loaded.path} still asks for the build that went: take that out again")
         back = "the build before it is back on every copy"
         short = "the way back is not complete: `floor swap --abort` goes on with it"
-        ended = FloorError(f"{found}\n  {back if outcome.complete else short}")
-        ended.exit_code = error.exit_code
-        return ended
+        return _ended(error, f"{found}\n  {back if outcome.complete else short}")
+
+
+def _ended(error: FloorError, words: str) -> FloorError:
+    """What a swap that failed ends with: the words, and the exit code of what it failed at."""
+    ended = FloorError(words)
+    ended.exit_code = error.exit_code
+    return ended
 
 
 def _question(error: GatedError) -> str:

@@ -16,6 +16,7 @@ from floor.config.load import Loaded, parse
 from floor.config.model import Config
 from floor.desired.build import build
 from floor.desired.state import MODES, BoxFacts, BoxState
+from floor.errors import FloorError
 from floor.operations import (
     abort,
     apart,
@@ -115,6 +116,7 @@ class Situation:
     said: list[str] = field(default_factory=list)
     was: str | None = None  # floor.yaml before a swap that is under way
     pages: list[str] = field(default_factory=list)  # reports of tests that said no
+    no_room: bool = False  # for such a report, where the person is
     answers: list[bool] = field(default_factory=list)  # of the person, to questions; no once they are used up
     asked: list[str] = field(default_factory=list)
     progress: list[str] = field(default_factory=list)
@@ -288,9 +290,8 @@ class FileInMemory:
 
     @staticmethod
     def replace(_path: Path, old: str, new: str) -> None:
-        if old != new:
-            AT_WORK[0].was = AT_WORK[0].was or old
-            AT_WORK[0].text = new
+        AT_WORK[0].was = None if old == new else old
+        AT_WORK[0].text = new
 
     @staticmethod
     def keep(_path: Path) -> None:
@@ -309,7 +310,9 @@ class PageInMemory:
     """What `floor.operations.own_file` does with the report of a swap."""
 
     @staticmethod
-    def write(_path: Path, text: str) -> None:
+    def write(path: Path, text: str) -> None:
+        if AT_WORK[0].no_room:
+            raise FloorError(f"{path}: cannot be written: No space left on device")
         AT_WORK[0].pages.append(text)
 
 

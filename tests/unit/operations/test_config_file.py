@@ -40,6 +40,15 @@ def test_what_somebody_edited_since_is_left_alone(file: Path) -> None:
     assert file.read_text() == "newer\n"
 
 
+def test_what_an_older_swap_left_does_not_come_back_over_what_a_person_wrote(file: Path) -> None:
+    """It was killed, and the change taken out by hand; weeks later another build is written in, and blocked."""
+    config_file.replace(file, "old # mine\n", "new\n")
+    file.write_text("by hand\n")
+    config_file.replace(file, "by hand\n", "by hand\n")
+    assert config_file.restore(file, "by hand\n") == ""
+    assert file.read_text() == "by hand\n"
+
+
 def test_a_swap_that_edits_nothing_keeps_nothing(file: Path) -> None:
     config_file.replace(file, "same\n", "same\n")
     assert config_file.before(file) is None

@@ -10,8 +10,9 @@ import pytest
 
 from floor.apply.transport import UnreachableError
 from floor.errors import BusyError, FloorError, RefusedError
+from floor.operations import swap
 from floor.operations.change import Change
-from floor.operations.execute import Execution
+from floor.operations.execute import Execution, StepError
 from floor.operations.together import in_threads
 from floor.plan.steps import Plan, Stage, Step, Until, beside
 from tests.simulated.situation import Situation, asleep
@@ -194,6 +195,17 @@ def test_the_failures_of_several_lanes_are_one(errors: list[FloorError | None], 
         execution([], **boxes).stage(Stage("both", lanes))
     assert error.value.exit_code == code
     assert str(error.value).splitlines()[0] == "one"
+
+
+def test_a_step_that_fails_on_all_boxes_of_a_group_is_a_failed_step() -> None:
+    """So a swap knows that the new build found no room, and goes back."""
+    fits = Until("fits", 100.0)
+    waits = [Step(box, "memory.wait", {"fraction": 0.7}, "wait until it fits", until=fits) for box in "ab"]
+    none = {"fits": False, "needed": 50 << 30, "available": 3 << 30}
+    with pytest.raises(StepError) as error:
+        execution([], a=Answers(none), b=Answers(none)).stage(Stage("start", (tuple(beside(waits)),)))
+    assert [line.partition(":")[0] for line in str(error.value).splitlines()] == ["a", "b"]
+    assert swap._does_not_start(error.value, "flagship")
 
 
 def test_a_defect_in_a_lane_is_not_taken_for_a_failure() -> None:

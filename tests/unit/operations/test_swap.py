@@ -128,6 +128,35 @@ def test_a_build_that_is_blocked_goes_back_and_the_rest_is_never_touched(deploye
     assert deployed.deploy_all().lines() == ["nothing to do"]
 
 
+def test_a_build_that_is_blocked_goes_back_also_where_its_report_cannot_be_kept(deployed: Situation) -> None:
+    text, old, new = deployed.text, launch(deployed, "spark-a"), coming(deployed)
+    deployed.world.verdicts[new["flagship@spark-a"]] = "BLOCK"
+    deployed.no_room = True
+    with pytest.raises(FloorError, match=r"flagship@spark-a: BLOCK: .*\n  the build before it is back on every copy"):
+        deployed.swap("flagship", PARSER)
+    assert (
+        f"note: the report lies on spark-a, /var/lib/floor/tooltest/{UNIT}.md: report.md: cannot be written: No space "
+        "left on device"
+    ) in deployed.said
+    assert (launch(deployed, "spark-a"), deployed.text) == (old, text)
+    assert deployed.members() == [BOTH, BOTH]
+
+
+def test_a_way_back_that_stops_says_what_it_goes_back_from(deployed: Situation) -> None:
+    new, old = coming(deployed), launch(deployed, "spark-a")
+    deployed.world.verdicts[new["flagship@spark-a"]] = "BLOCK"
+    deployed.world.broken.add(old)
+    with pytest.raises(FloorError) as error:
+        deployed.swap("flagship", PARSER)
+    lines = str(error.value).splitlines()
+    assert lines[0] == "flagship@spark-a: BLOCK: as a test wants BLOCK"
+    assert lines[1].startswith("  the way back stopped, `floor swap --abort` goes on with it: spark-a: ")
+    deployed.world.broken.clear()
+    deployed.world.sleep(100)
+    assert deployed.swap_back().complete
+    assert deployed.members() == [BOTH, BOTH]
+
+
 def test_a_file_that_was_edited_by_hand_is_taken_as_it_is_and_stays_with_the_person(deployed: Situation) -> None:
     deployed.edit("    replicas", "    args: {tool-call-parser: hermes}\n    replicas")
     old = launch(deployed, "spark-a")
