@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import itertools
 import random
+import ssl
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import httpx
+
+from floor.errors import UsageError
 
 from . import load
 from .ask import ask
@@ -17,11 +21,26 @@ from .traffic import Request, numbered
 SILENT = 300.0  # seconds without a byte after which a request has failed
 
 
-def make_client(key: str | None) -> httpx.AsyncClient:
-    """Given the key that is asked for there, if any, return a client that has as many connections as it takes."""
+def make_client(key: str | None, certificate: Path | None = None) -> httpx.AsyncClient:
+    """Given the key that is asked for there, if any, and the file with the certificate that is shown there, where no
+    authority of this machine made it, return a client that has as many connections as it takes. Raise UsageError for a
+    file that holds no certificate."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-    return httpx.AsyncClient(headers=headers, limits=limits, trust_env=False)
+    return httpx.AsyncClient(headers=headers, limits=limits, verify=_trusted(certificate), trust_env=False)
+
+
+def _trusted(certificate: Path | None) -> ssl.SSLContext | bool:
+    """Whom to believe: that very certificate under whatever name, as a proxy is asked by its address."""
+    if certificate is None:
+        return True
+    try:
+        context = ssl.create_default_context(cafile=str(certificate))
+    except (OSError, ssl.SSLError) as error:
+        raise UsageError(f"--certificate {certificate}: cannot be read as a certificate: {error}") from None
+    context.check_hostname = False
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # it need not be an authority's own
+    return context
 
 
 async def level(

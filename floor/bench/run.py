@@ -63,6 +63,11 @@ def save(place: Path, run: Run) -> None:
         raise FloorError(f"{place}: cannot be written ({error.strerror}); name another file with --out") from error
 
 
+def as_json(run: Run) -> dict[str, Any]:
+    """A run as it is printed: its setting, and its levels."""
+    return {**run.setting, "levels": [to_json(one) for one in run.levels]}
+
+
 def former(place: Path, setting: dict[str, Any]) -> Run:
     """The run in a file to go on with, an empty one where there is none. Raise UsageError if it is another run's."""
     if not place.exists():
@@ -75,11 +80,11 @@ def former(place: Path, setting: dict[str, Any]) -> Run:
 
 
 def due(run: Run, wanted: Sequence[float]) -> float | None:
-    """The level to measure next, fewest at once first; None where all are measured, or no more are worth it."""
-    if stop(run.levels):
-        return None
+    """The level to measure next, fewest at once first; None where all are measured, or no more are worth it by those
+    below: what happened above tells nothing of fewer."""
     known = {level.at for level in run.levels}
-    return min((at for at in wanted if at not in known), default=None)
+    at = min((at for at in wanted if at not in known), default=None)
+    return None if at is None or stop([level for level in run.levels if level.at < at]) else at
 
 
 def grown(run: Run, level: Level) -> Run:

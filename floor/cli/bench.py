@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from floor.bench.knee import Advice
     from floor.bench.run import Run
     from floor.bench.traffic import Request
-    from floor.config.model import Config, ResolvedCopy
+    from floor.config.model import ResolvedCopy
     from floor.operations.bench import Plan
     from floor.operations.site import Site
 
@@ -32,6 +32,9 @@ def bench(
         str | None, typer.Option(help="Any OpenAI-compatible address, in place of the model's pool.")
     ] = None,
     key_file: Annotated[Path | None, typer.Option(help="File with the key that is asked for there.")] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(help="File with the certificate that is shown there, if no authority made it.")
+    ] = None,
     copy: Annotated[str | None, typer.Option(help="One copy, which is out of every pool while it is measured.")] = None,
     force: Force = False,
     levels: Annotated[str, typer.Option(help="How many requests at once; with --open how many a second.")] = LEVELS,
@@ -58,84 +61,93 @@ def bench(
     With --copy it refuses to take the last member of a pool unless --force accepts the outage.
     """
     from floor.bench import draw as drawing
-    from floor.bench import run
-    from floor.cli.bench_table import compared, measured
+    from floor.cli.bench_table import measured
     from floor.errors import UsageError
     from floor.operations import bench as work
+    from floor.operations import bench_copy, bench_write
     from floor.operations.drain import find
 
     if compare is not None:
-        compared(str(compare), run.load(compare), str(out), run.load(out))
+        _compared(compare, out, as_json=as_json)
         return
     if write and (url is not None or open_loop):
         raise UsageError("--write: needs the model's own copies and requests at once; leave out --url and --open")
     if copy is not None and url is not None:
         raise UsageError("--copy: is one of floor.yaml's; leave out --url")
     site = None if url is not None else open_site(config)
-    known = None if site is None else site.loaded.config
-    how = _How(work.traffic(mix, traffic), _levels(levels, whole=not open_loop), seconds, open_loop, out)
+    how = _How(work.traffic(mix, traffic), _levels(levels, whole=not open_loop), seconds, open_loop, certificate)
     one = find(site, copy) if site is not None and copy is not None else None
+    plan, answering = _plan(site, one, model, url, _key(key_file) if key_file else None, how)
     if dry_run:
         for line in _planned(one, how):
             say(line)
         raise typer.Exit(PENDING)
+    home = None if site is None or not write else bench_write.home(site, plan.model, one)
+    work.beyond(answering, plan.levels, _tell)
     if site is not None and one is not None:
-        name, (found, why) = one.model, _one_copy(site, one, how, last=force)
+        found, why = bench_copy.measure(site, one, plan, out, _tell, last=force)
     else:
-        key = _key(key_file) if key_file else None
-        name, (found, why) = _whole_pool(known, model, url, key, how)
-    word = how.traffic[1]
+        found, why = work.measure(plan, out, _tell)
     advice = work.advise(found.levels, first_token)
     if svg is not None:
-        draw(svg, drawing.svg(f"{name}: {word}", found.levels, advice.at))
+        draw(svg, drawing.svg(f"{plan.model}: {plan.traffic}", found.levels, advice.at))
     if as_json:
         say(json.dumps(_document(found, advice, why), indent=1))
     else:
         measured(found, advice, why)
-    if write and advice.at is not None and known is not None:
-        where = work.place(known, one) if one is not None else ("models", name, "max_requests")
-        most = work.cap(known, name, advice.at, copies=1 if one is not None else None)
-        say(work.write(config, where, most) or f"{config} says so already")
+    if site is not None and home is not None:
+        told = bench_write.advised(site, plan.model, one, home, config, advice.at)
+        (_tell if as_json else say)(told)
+
+
+def _compared(earlier: Path, out: Path, *, as_json: bool) -> None:
+    from floor.bench import run
+    from floor.cli.bench_table import compared
+
+    both = (run.load(earlier), run.load(out))
+    if as_json:
+        say(json.dumps({str(name): run.as_json(one) for name, one in zip((earlier, out), both, strict=True)}, indent=1))
+    else:
+        compared(str(earlier), both[0], str(out), both[1])
 
 
 @dataclass(frozen=True)
 class _How:
-    """Requests and the word for them, levels, seconds of each, whether the loop is open, and where it is kept."""
+    """Requests and the word for them, levels, seconds of each, whether the loop is open, and whom to believe."""
 
     traffic: tuple[tuple[Request, ...], str]
     levels: tuple[float, ...]
     seconds: float
     open_loop: bool
-    out: Path
+    certificate: Path | None
 
-    def plan(self, url: str, model: str, key: str | None) -> Plan:
+    def plan(self, url: str, model: str, key: str | None, caps: tuple[int | None, ...] = ()) -> Plan:
         from floor.operations.bench import Plan
 
-        requests, word = self.traffic
-        return Plan(url.rstrip("/"), model, key, requests, word, self.levels, self.seconds, self.open_loop)
+        where = (url, model, key, *self.traffic, self.levels, self.seconds)
+        return Plan(*where, open_loop=self.open_loop, caps=caps, certificate=self.certificate)
 
 
-def _one_copy(site: Site, one: ResolvedCopy, how: _How, *, last: bool) -> tuple[Run, str]:
-    from floor.operations import bench, bench_copy
-    from floor.operations.checks import address
-
-    bench.beyond([one], how.levels, _tell)
-    plan = how.plan(address(site, one), one.model, None)
-    return bench_copy.measure(site, one, plan, how.out, _tell, last=last)
-
-
-def _whole_pool(
-    config: Config | None, model: str | None, url: str | None, key: str | None, how: _How
-) -> tuple[str, tuple[Run, str]]:
+def _plan(
+    site: Site | None, one: ResolvedCopy | None, model: str | None, url: str | None, key: str | None, how: _How
+) -> tuple[Plan, list[ResolvedCopy]]:
+    """What is measured, and who answers there as far as floor.yaml tells: in which mode the boxes are it does not."""
     from floor.errors import UsageError
     from floor.operations import bench
+    from floor.operations.checks import address
 
-    name, address = (model or "", str(url)) if config is None else bench.target(config, model)
-    if not name:
-        raise UsageError("--url: name the model that is asked there, such as `floor bench flagship --url …`")
-    if config is not None:
-        bench.beyond(config.copies(name), how.levels, _tell)
-    return name, bench.measure(how.plan(address, name, key), how.out, _tell)
+    if site is None:
+        if not model:
+            raise UsageError("--url: name the model that is asked there, such as `floor bench flagship --url …`")
+        return how.plan(bench.address(str(url)), model, key), []
+    config = site.loaded.config
+    if one is not None:
+        bench.generates(config, one.model)
+        return how.plan(address(site, one), one.model, None, (one.max_requests,)), [one]
+    name, place = bench.target(config, model)
+    every = config.backends(name, None)
+    caps = tuple(each.max_requests for each in every)
+    return how.plan(place, name, key, caps), [] if config.parts(name) else every
 
 
 def _key(path: Path) -> str:
@@ -173,11 +185,10 @@ def _levels(text: str, *, whole: bool) -> tuple[float, ...]:
 
 
 def _document(found: Run, advice: Advice, why: str) -> dict[str, Any]:
-    from floor.bench.level import to_json
+    from floor.bench import run
 
     return {
-        **found.setting,
-        "levels": [to_json(level) for level in found.levels],
+        **run.as_json(found),
         "advice": {"at": advice.at, "shape": advice.shape, "sure": round(advice.sure, 3), "why": advice.why},
         "stopped": why,
     }

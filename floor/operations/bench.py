@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import math
 import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from floor.bench import drive, knee, run
 from floor.bench.level import Level
-from floor.bench.traffic import Request, built_in, read
-from floor.config import edit
+from floor.bench.traffic import Request, built_in, digest, read
 from floor.config.hosts import netloc
 from floor.config.model import Config, ResolvedCopy
-from floor.config.problem import KeyPath
 from floor.errors import FloorError, UsageError
-from floor.operations import own_file
 
 SEED = 20  # of the repetitions that tell how sure an advice is: the same run gives the same answer
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is measured: where, with which requests, at which levels, for how many seconds each."""
+    """What is measured: where, with which requests, at which levels, for how many seconds each.
+
+    `caps` are the max_requests of those who answer, where floor.yaml tells: what was measured under another one waited
+    in another queue. `certificate`: a file with the one that is shown there, where no known authority made it.
+    """
 
     url: str
     model: str
@@ -37,12 +38,16 @@ class Plan:
     levels: tuple[float, ...]
     seconds: float
     open_loop: bool = False
+    caps: tuple[int | None, ...] = ()
+    certificate: Path | None = None
 
     @property
     def setting(self) -> dict[str, object]:
         """All that makes two runs comparable; the key is no part of it."""
         how = "open" if self.open_loop else "closed"
-        return {"url": self.url, "model": self.model, "traffic": self.traffic, "seconds": self.seconds, "loop": how}
+        told = {"url": self.url, "model": self.model, "traffic": self.traffic, "seconds": self.seconds, "loop": how}
+        caps = {"max_requests": list(self.caps)} if self.caps else {}
+        return {**told, "content": digest(self.requests), **caps}
 
 
 def target(config: Config, model: str | None) -> tuple[str, str]:
@@ -54,9 +59,30 @@ def target(config: Config, model: str | None) -> tuple[str, str]:
     name = model or known[0]
     if name not in config.models:
         raise UsageError(f"{name}: there is no such model; there are {', '.join(known)}")
+    generates(config, name)
     box = config.boxes[config.proxy.boxes[0]]
     scheme = "https" if config.proxy.tls else "http"
     return name, f"{scheme}://{netloc(box.host, config.listen(name))}"
+
+
+def generates(config: Config, model: str) -> None:
+    """Raise UsageError for a model that makes no text: there are no tokens to count."""
+    if config.models[model].task != "generate":
+        raise UsageError(f"{model}: has task {config.models[model].task}; floor bench measures what generates text")
+
+
+def address(url: str) -> str:
+    """Given what stands behind --url, return it as paths of the API go behind it. Raise UsageError where none can."""
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        whole = False
+    if not whole or parts.query or parts.fragment:
+        raise UsageError(f"--url {url}: write http://HOST:PORT, or https://HOST, and nothing of what is asked there")
+    if "@" in parts.netloc:
+        raise UsageError("--url: holds a user or a key, which would be kept with the run; a key goes into --key-file")
+    return url.rstrip("/").removesuffix("/v1")
 
 
 def traffic(mix: str, file: Path | None) -> tuple[tuple[Request, ...], str]:
@@ -75,11 +101,11 @@ def measure(plan: Plan, place: Path, say: Callable[[str], None]) -> tuple[run.Ru
     Return the run and why it stopped early. Raise UsageError where another run lies in `place`, FloorError where no
     request got an answer.
     """
-    before = run.former(place, dict(plan.setting))
+    before = former(plan, place, say)
 
     async def all_levels() -> tuple[run.Run, str]:
         numbers = itertools.count(int(time.time()) % 1_000_000 * 1000)  # no prompt is one of an earlier run
-        async with drive.make_client(plan.key) as client:
+        async with drive.make_client(plan.key, plan.certificate) as client:
 
             async def one(at: float) -> Level:
                 say(f"measuring {at:g} {'a second' if plan.open_loop else 'at once'} for {plan.seconds:g} s")
@@ -91,7 +117,25 @@ def measure(plan: Plan, place: Path, say: Callable[[str], None]) -> tuple[run.Ru
     found, why = asyncio.run(all_levels())
     if found.levels and not any(level.rate for level in found.levels):
         raise FloorError(f"{plan.url}: no request got an answer: {found.levels[0].error or 'none ended in time'}")
+    repeated(plan, found, say)
     return found, why
+
+
+def former(plan: Plan, place: Path, say: Callable[[str], None]) -> run.Run:
+    """What `place` holds of this plan, of which is said how old it is. Raise UsageError where it is another run's."""
+    found = run.former(place, dict(plan.setting))
+    if found.levels:
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(place.stat().st_mtime))
+        at = ", ".join(f"{level.at:g}" for level in found.levels)
+        say(f"{place} has {at} from {when}; to measure these anew, name another file with --out")
+    return found
+
+
+def repeated(plan: Plan, found: run.Run, say: Callable[[str], None]) -> None:
+    """Say where requests of one's own came again: the engine's cache knows their prompts, and makes them cheap."""
+    sent, own = sum(level.requests for level in found.levels), len(plan.requests)
+    if sent > own and not plan.requests[0].numbered:
+        say(f"{plan.traffic} holds {own} requests, of which {sent} were sent: the cache knew those that came again")
 
 
 def kept(found: run.Run, level: Level, place: Path, say: Callable[[str], None]) -> run.Run:
@@ -111,11 +155,6 @@ def advise(levels: Sequence[Level], first_token: float | None) -> knee.Advice:
     return knee.advise(levels, random.Random(SEED).randrange, first_token)  # noqa: S311 -- noise, no secret
 
 
-def cap(config: Config, model: str, at: float, copies: int | None = None) -> int:
-    """Given what is advised for so many copies (None: for a whole pool), return the max_requests of each."""
-    return max(1, math.ceil(at / (copies or max(1, len(config.copies(model))))))
-
-
 def beyond(copies: Sequence[ResolvedCopy], levels: Sequence[float], say: Callable[[str], None]) -> None:
     """Say where levels are more than the copies take at once: what is beyond that waits in the engine's queue."""
     each = [one.max_requests for one in copies]
@@ -125,24 +164,3 @@ def beyond(copies: Sequence[ResolvedCopy], levels: Sequence[float], say: Callabl
             f"more than {sum(known)} at once wait in the engine's queue (max_requests of {copies[0].model}); to "
             "measure beyond that, deploy a higher max_requests first"
         )
-
-
-def place(config: Config, copy: ResolvedCopy) -> KeyPath:
-    """Where the max_requests of a copy, or a group, stands in floor.yaml: its own if it has one, else the model's."""
-    model = config.models[copy.model]
-    if model.split is not None and copy in config.parts(copy.model):
-        return ("models", copy.model, "split", "max_requests")
-    own = next((at for at, one in enumerate(model.replicas) if one.box == copy.box and one.max_requests), None)
-    return ("models", copy.model, *(() if own is None else ("replicas", own)), "max_requests")
-
-
-def write(path: Path, where: KeyPath, most: int) -> str:
-    """Put `most` into floor.yaml at `where`, and return the difference.
-
-    Raise ConfigError if it cannot be changed alone, FloorError if it cannot be written.
-    """
-    before = path.read_text()
-    after = edit.set_value(before, where, most, str(path))
-    if after != before:
-        own_file.write(path, after)
-    return edit.diff(before, after, str(path))

@@ -12,8 +12,9 @@ from floor.bench.level import Level, from_json
 from floor.config.model import ResolvedCopy
 from floor.errors import BoxError, FloorError
 from floor.operations.apart import apart, look, running
-from floor.operations.bench import Plan, kept
+from floor.operations.bench import Plan, former, kept, repeated
 from floor.operations.drain import Say
+from floor.operations.lease import Lease
 from floor.operations.site import Site
 
 
@@ -23,7 +24,7 @@ def measure(site: Site, copy: ResolvedCopy, plan: Plan, place: Path, say: Say, *
 
     Raise as `apart.look`, `apart.running` and `apart.apart` do.
     """
-    found = run.former(place, dict(plan.setting))
+    found = former(plan, place, say)
     if run.due(found, plan.levels) is None:
         return found, run.stop(found.levels)
     asked_from = _from(site, copy)
@@ -33,13 +34,20 @@ def measure(site: Site, copy: ResolvedCopy, plan: Plan, place: Path, say: Say, *
         running(aim, copy)
     with apart(site, aim, copy, "bench", say, last=last) as lease:
         while (at := run.due(found, plan.levels)) is not None:
-            say(f"measuring {at:g} at once for {plan.seconds:g} s, from {asked_from}")
-            if lease.lost.is_set():
-                raise FloorError(f"{lease.reason}; what was measured is kept in {place}")
+            how = "a second" if plan.open_loop else "at once"
+            say(f"measuring {at:g} {how} for {plan.seconds:g} s, from {asked_from}")
+            _held(lease, place)
             level = _level(site, asked_from, copy, plan, at, first)
+            _held(lease, place)  # lost meanwhile, pools may have sent requests, too
             first += max(level.requests, 1)
             found = kept(found, level, place, say)
+    repeated(plan, found, say)
     return found, run.stop(found.levels)
+
+
+def _held(lease: Lease, place: Path) -> None:
+    if lease.lost.is_set():
+        raise FloorError(f"{lease.reason}; what was measured before is kept in {place}")
 
 
 def _from(site: Site, copy: ResolvedCopy) -> str:

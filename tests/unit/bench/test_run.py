@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,10 +16,11 @@ from floor.bench import run
 from floor.bench.draw import bars, svg
 from floor.bench.knee import Advice, Shape
 from floor.bench.level import Level
+from floor.bench.traffic import built_in, read
 from floor.cli.bench_table import compared, measured, said
 from floor.config import parse
 from floor.errors import UsageError
-from floor.operations import bench
+from floor.operations import bench, bench_write
 
 EACH = {"p50": 0.01, "p90": 0.02}
 SETTING = {"url": "http://h:1", "model": "m", "seconds": 60.0}
@@ -62,6 +65,12 @@ def test_it_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
     place = tmp_path / "b.json"
     run.save(place, run.Run(dict(SETTING), (level(1, 30.0), level(4, 80.0))))
     assert swept({1: 0.0, 4: 0.0, 8: 90.0}, run.former(place, dict(SETTING)))[0] == [8]
+
+
+def test_what_failed_above_tells_nothing_of_fewer() -> None:
+    before = run.Run(dict(SETTING), (level(1, 30.0), level(16, 80.0, 50)))
+    asked, why = swept({1: 0.0, 4: 70.0, 8: 75.0, 24: 0.0}, before)
+    assert (asked, why) == ([4, 8], "50% of the requests failed with 16 at once: 503")
 
 
 def test_a_run_with_another_setting_is_not_mixed_in(tmp_path: Path) -> None:
@@ -133,7 +142,7 @@ def test_pictures() -> None:
         ET.fromstring(svg('m & "<x>"', levels, 8))  # noqa: S314 -- our own text
 
 
-CONFIG = parse("""
+CONFIG_TEXT = """
 boxes:
   a: {host: 192.0.2.1}
   b: {host: "fd00::2"}
@@ -141,7 +150,8 @@ models:
   m: {source: /m, utilization: 0.1, runtime: {kind: native, command: /x}, replicas: [a, b]}
   other: {source: /n, utilization: 0.1, port: 8001, listen: 8081, runtime: {kind: native, command: /x}, replicas: [a]}
 proxy: {boxes: [b]}
-""")
+"""
+CONFIG = parse(CONFIG_TEXT)
 
 
 def test_where_a_pool_is_asked() -> None:
@@ -152,18 +162,88 @@ def test_where_a_pool_is_asked() -> None:
         bench.target(CONFIG, "x")
 
 
+PLAN = bench.Plan("http://h:1", "m", None, built_in("short"), "short", (1.0, 2.0), 60.0, caps=(12, 8))
+
+
+def test_what_was_measured_under_another_cap_or_with_other_requests_is_another_run(tmp_path: Path) -> None:
+    place, said = tmp_path / "b.json", list[str]()
+    run.save(place, run.Run(dict(PLAN.setting), (level(1, 30.0), level(4, 80.0))))
+    assert len(bench.former(PLAN, place, said.append).levels) == 2
+    assert re.fullmatch(
+        rf"{place} has 1, 4 from \d{{4}}-\d\d-\d\d \d\d:\d\d; to measure these anew, name another file with --out",
+        said[0],
+    )
+    with pytest.raises(UsageError, match="holds a run with other max_requests; name another file"):
+        bench.former(replace(PLAN, caps=(16, 8)), place, said.append)
+    with pytest.raises(UsageError, match="holds a run with other content; name another file"):
+        bench.former(replace(PLAN, requests=built_in("long")), place, said.append)
+    assert bench.former(PLAN, tmp_path / "none.json", said.append).levels == ()
+    assert len(said) == 1
+
+
+def test_requests_that_came_again_are_told() -> None:
+    said: list[str] = []
+    own = read('{"prompt": "a"}\n{"prompt": "b"}', "t.jsonl")
+    found = run.Run({}, (level(1, 30.0),))
+    bench.repeated(PLAN, found, said.append)
+    bench.repeated(replace(PLAN, requests=own * 50), found, said.append)
+    assert said == []
+    bench.repeated(replace(PLAN, requests=own, traffic="t.jsonl"), found, said.append)
+    assert said == ["t.jsonl holds 2 requests, of which 100 were sent: the cache knew those that came again"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "127.0.0.1:9",
+        "",
+        "http://",
+        "http://[::1",
+        "http://h:99999",
+        "http://h:0",
+        "ftp://h",
+        "http://h?x",
+        "http://h/#x",
+    ],
+)
+def test_an_address_that_is_none(url: str) -> None:
+    with pytest.raises(
+        UsageError, match=re.escape(f"--url {url}: write http://HOST:PORT, or https://HOST, and nothing")
+    ):
+        bench.address(url)
+
+
+def test_an_address_and_the_key_in_it() -> None:
+    assert (
+        bench.address("http://h:1/")
+        == bench.address("http://h:1/v1")
+        == bench.address("http://h:1/v1/")
+        == "http://h:1"
+    )
+    with pytest.raises(UsageError) as caught:
+        bench.address("http://me:secret@h")
+    assert "secret" not in str(caught.value)
+
+
+def test_a_model_that_makes_no_text() -> None:
+    config = parse(CONFIG_TEXT.replace("m: {", "m: {task: embed, "))
+    with pytest.raises(UsageError, match="m: has task embed; floor bench measures what generates text"):
+        bench.target(config, "m")
+
+
 def test_the_cap_of_a_copy_is_its_part_of_the_pool() -> None:
-    assert [bench.cap(CONFIG, "m", at) for at in (1, 16, 17)] == [1, 8, 9]
-    assert bench.cap(CONFIG, "other", 16) == 16
+    where = ("models", "m", "max_requests")
+    assert [bench_write.Home(where, 2).cap(at) for at in (0.5, 1, 16, 17)] == [1, 1, 8, 9]
+    assert bench_write.Home(where, 1).cap(16) == 16
 
 
 def test_the_advice_is_written_into_the_file(tmp_path: Path) -> None:
     place = tmp_path / "floor.yaml"
     place.write_text("models:\n  m:\n    max_requests: 12  # found by hand\n")
     where = ("models", "m", "max_requests")
-    assert "+    max_requests: 8  # found by hand" in bench.write(place, where, 8)
+    assert "+    max_requests: 8  # found by hand" in bench_write.write(place, where, 8)
     assert place.read_text() == "models:\n  m:\n    max_requests: 8  # found by hand\n"
-    assert bench.write(place, where, 8) == ""
+    assert bench_write.write(place, where, 8) == ""
 
 
 MIXED = parse("""
@@ -183,9 +263,9 @@ proxy: {boxes: [a]}
 
 
 def test_the_advice_for_a_copy_stands_where_its_cap_does() -> None:
-    places = [bench.place(MIXED, one) for one in MIXED.copies("m")]
+    places = [bench_write.place(MIXED, one) for one in MIXED.copies("m")]
     assert places == [("models", "m", "max_requests"), ("models", "m", "replicas", 1, "max_requests")]
-    assert bench.place(MIXED, MIXED.parts("m")[0]) == ("models", "m", "split", "max_requests")
+    assert bench_write.place(MIXED, MIXED.parts("m")[0]) == ("models", "m", "split", "max_requests")
 
 
 def test_levels_that_the_engine_would_only_queue_are_said() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from floor.bench import run
 from floor.bench.level import Level, to_json
 from floor.bench.traffic import built_in
 from floor.errors import BoxError, FloorError, RefusedError, UsageError
@@ -107,6 +108,26 @@ def test_a_box_that_is_away_is_no_time_to_measure(
     deployed.box("spark-a").up = False
     with pytest.raises(BoxError, match="its pool might still send requests meanwhile; nothing was measured"):
         measured(deployed, monkeypatch, tmp_path, 1)
+
+
+def test_a_level_in_which_the_hold_was_lost_is_not_kept(
+    deployed: Situation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The pools may have sent requests, too."""
+    real = bench_copy._level
+
+    def losing(site: Any, box: str, copy: Any, plan: Plan, at: float, first: int) -> Level:
+        if at == 2:
+            held[0].lost.set()
+        return real(site, box, copy, plan, at, first)
+
+    held: list[lease.Lease] = []
+    enter = lease.Lease.__enter__
+    monkeypatch.setattr(lease.Lease, "__enter__", lambda self: held.append(self) or enter(self))
+    monkeypatch.setattr(bench_copy, "_level", losing)
+    with pytest.raises(FloorError, match="what was measured before is kept in"):
+        measured(deployed, monkeypatch, tmp_path, 1, 2, 4)
+    assert [level.at for level in run.load(tmp_path / "run.json").levels] == [1]
 
 
 def test_no_result_is_an_error(deployed: Situation, monkeypatch: pytest.MonkeyPatch) -> None:
