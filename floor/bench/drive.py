@@ -7,6 +7,7 @@ import random
 import ssl
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -61,6 +62,9 @@ async def level(
         request = numbered(requests, number)
         return await ask(client, url, model, request, clock=time.monotonic, within=SILENT)
 
+    began, worked = time.monotonic(), time.process_time()
     if open_loop:
-        return await load.open_(send, at, seconds, time.monotonic, random.expovariate, numbers)
-    return await load.closed(send, int(at), seconds, time.monotonic, numbers)
+        found = await load.open_(send, at, seconds, time.monotonic, random.expovariate, numbers)
+    else:
+        found = await load.closed(send, int(at), seconds, time.monotonic, numbers)
+    return replace(found, busy=(time.process_time() - worked) / (time.monotonic() - began))

@@ -43,6 +43,7 @@ class Level:
     """`at` requests at once (in an open loop: requests offered a second). `rates` are tokens a second in each slice.
 
     `first` and `each` are shares of the times to the first token and between tokens, seconds; empty where none came.
+    `busy` is the part of a processor's time that asking took.
     """
 
     at: float
@@ -53,6 +54,7 @@ class Level:
     requests: int
     errors: int
     error: str = ""
+    busy: float = 0.0
 
     @property
     def rate(self) -> float:
@@ -128,6 +130,7 @@ def to_json(found: Level) -> dict[str, Any]:
         "requests": found.requests,
         "errors": found.errors,
         "error": found.error,
+        "busy": round(found.busy, 3),
     }
 
 
@@ -142,4 +145,5 @@ def from_json(entry: dict[str, Any]) -> Level:
         int(entry["requests"]),
         int(entry["errors"]),
         str(entry["error"]),
+        float(entry.get("busy", 0.0)),
     )

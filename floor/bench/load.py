@@ -14,6 +14,8 @@ Send = Callable[[int], Awaitable[Record]]
 SETTLE = 0.2  # the part of a level's time before it is measured: its requests begin together, and come apart only then
 PAUSE = 0.2  # seconds after a request that failed: who is turned away at once must not become a flood
 HOPELESS = 0.2  # a level where more of the requests fail is ended
+LATE = 1.0  # seconds after it was due at which a request is not begun any more: it would be another load
+TOO_SLOW = "this machine is too slow to begin them when they are due; ask from another one"
 ENOUGH = 10  # requests, before that is judged
 
 
@@ -57,15 +59,24 @@ async def open_(
     numbers: itertools.count[int] | None = None,
 ) -> Level:
     """Begin `rate` requests a second for `seconds`, whether or not those before have ended, and return what it came to.
-    `waits` gives the seconds to the next one from the rate (random.expovariate)."""
-    run = _Run([], numbers or itertools.count())
-    began = clock()
+    `waits` gives the seconds to the next one from the rate (random.expovariate).
 
-    async def one() -> None:
-        run.records.append(await send(next(run.numbers)))
+    Each is due so long after the one before was due, not after it was begun: the rate is the one that is asked for. One
+    that cannot be begun in time has failed.
+    """
+    run = _Run([], numbers or itertools.count())
+    began = due = clock()
+
+    async def one(due: float) -> None:
+        if (now := clock()) - due > LATE:
+            run.records.append(Record(now, now, error=TOO_SLOW))
+        else:
+            run.records.append(await send(next(run.numbers)))
 
     async with asyncio.TaskGroup() as group:
-        while clock() - began < seconds and not run.hopeless:
-            group.create_task(one())
-            await asyncio.sleep(waits(rate))
+        while (now := clock()) - began < seconds and not run.hopeless:
+            while due <= now:
+                group.create_task(one(due))
+                due += waits(rate)
+            await asyncio.sleep(max(0.0, min(due, began + seconds) - clock()))
     return level(rate, run.records, began + SETTLE * seconds, began + seconds)

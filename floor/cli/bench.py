@@ -88,7 +88,7 @@ def bench(
         found, why = bench_copy.measure(site, one, plan, out, _tell, last=force)
     else:
         found, why = work.measure(plan, out, _tell)
-    advice = work.advise(found.levels, first_token)
+    advice = work.advise(found.levels, first_token, open_loop=open_loop)
     if svg is not None:
         draw(svg, drawing.svg(f"{plan.model}: {plan.traffic}", found.levels, advice.at))
     if as_json:

@@ -15,9 +15,8 @@ from floor.cli.tables import PIPED, make_table
 def measured(found: Run, advice: Advice, why: str, console: Console | None = None) -> None:
     """Given a run, the advice and why it stopped early, print levels, a picture and the advice."""
     console = _console(console)
-    table = make_table(
-        "at once", "tok/s", "spread", "req/min", "first token p50 / p90", "per token p50 / p90", "errors"
-    )
+    unit = "a second" if found.setting.get("loop") == "open" else "at once"
+    table = make_table(unit, "tok/s", "spread", "req/min", "first token p50 / p90", "per token p50 / p90", "errors")
     for level in found.levels:
         table.add_row(
             f"{level.at:g}",
@@ -33,14 +32,14 @@ def measured(found: Run, advice: Advice, why: str, console: Console | None = Non
         console.print(Text(line), soft_wrap=True)
     if why:
         console.print(Text(f"stopped: {why}", "yellow"), soft_wrap=True)
-    console.print(Text(said(advice), "bold"), soft_wrap=True)
+    console.print(Text(said(advice, unit), "bold"), soft_wrap=True)
 
 
-def said(advice: Advice) -> str:
-    """The advice in a sentence."""
+def said(advice: Advice, unit: str = "at once") -> str:
+    """The advice in a sentence; `unit` is what a level counts."""
     if advice.at is None:
         return f"no advice ({advice.shape or 'nothing usable'}, {advice.sure:.0%} sure): {advice.why}"
-    return f"{advice.at:g} at once ({advice.shape}, {advice.sure:.0%} sure): {advice.why}"
+    return f"{advice.at:g} {unit} ({advice.shape}, {advice.sure:.0%} sure): {advice.why}"
 
 
 def compared(one: str, first: Run, other: str, second: Run, console: Console | None = None) -> None:

@@ -7,7 +7,7 @@ import itertools
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ from floor.config.hosts import netloc
 from floor.config.model import Config, ResolvedCopy
 from floor.errors import FloorError, UsageError
 
+BUSY = 0.8  # of one processor's time; asking uses one
 SEED = 20  # of the repetitions that tell how sure an advice is: the same run gives the same answer
 
 
@@ -110,7 +111,9 @@ def measure(plan: Plan, place: Path, say: Callable[[str], None]) -> tuple[run.Ru
             async def one(at: float) -> Level:
                 say(f"measuring {at:g} {'a second' if plan.open_loop else 'at once'} for {plan.seconds:g} s")
                 how = (plan.url, plan.model, plan.requests, at, plan.seconds)
-                return await drive.level(client, *how, open_loop=plan.open_loop, numbers=numbers)
+                found = await drive.level(client, *how, open_loop=plan.open_loop, numbers=numbers)
+                slowed(found, say)
+                return found
 
             return await run.sweep(before, plan.levels, one, partial(_done, place, say))
 
@@ -118,7 +121,7 @@ def measure(plan: Plan, place: Path, say: Callable[[str], None]) -> tuple[run.Ru
     if found.levels and not any(level.rate for level in found.levels):
         raise FloorError(f"{plan.url}: no request got an answer: {found.levels[0].error or 'none ended in time'}")
     repeated(plan, found, say)
-    return found, why
+    return found, worded(why, open_loop=plan.open_loop)
 
 
 def former(plan: Plan, place: Path, say: Callable[[str], None]) -> run.Run:
@@ -140,6 +143,7 @@ def repeated(plan: Plan, found: run.Run, say: Callable[[str], None]) -> None:
 
 def kept(found: run.Run, level: Level, place: Path, say: Callable[[str], None]) -> run.Run:
     """The run with one level more, which is kept in `place`."""
+    slowed(level, say)
     grown = run.grown(found, level)
     _done(place, say, grown)
     return grown
@@ -147,12 +151,27 @@ def kept(found: run.Run, level: Level, place: Path, say: Callable[[str], None]) 
 
 def _done(place: Path, say: Callable[[str], None], found: run.Run) -> None:
     run.save(place, found)
-    say(f"{len(found.levels)} levels measured, kept in {place}")
+    say(f"{len(found.levels)} {'level' if len(found.levels) == 1 else 'levels'} measured, kept in {place}")
 
 
-def advise(levels: Sequence[Level], first_token: float | None) -> knee.Advice:
+def slowed(level: Level, say: Callable[[str], None]) -> None:
+    """Say where who asked was as busy as one processor can be: then it may be what was measured."""
+    if level.busy > BUSY:
+        say(
+            f"asking took {level.busy:.0%} of a processor: more may be there than was measured; ask from a faster "
+            "machine"
+        )
+
+
+def advise(levels: Sequence[Level], first_token: float | None, *, open_loop: bool = False) -> knee.Advice:
     """What to choose. The same levels give the same answer."""
-    return knee.advise(levels, random.Random(SEED).randrange, first_token)  # noqa: S311 -- noise, no secret
+    found = knee.advise(levels, random.Random(SEED).randrange, first_token)  # noqa: S311 -- noise, no secret
+    return replace(found, why=worded(found.why, open_loop=open_loop))
+
+
+def worded(text: str, *, open_loop: bool) -> str:
+    """A text of a run in the words of its loop: levels of an open one are requests a second."""
+    return text.replace(" at once", " a second") if open_loop else text
 
 
 def beyond(copies: Sequence[ResolvedCopy], levels: Sequence[float], say: Callable[[str], None]) -> None:

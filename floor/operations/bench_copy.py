@@ -12,7 +12,7 @@ from floor.bench.level import Level, from_json
 from floor.config.model import ResolvedCopy
 from floor.errors import BoxError, FloorError
 from floor.operations.apart import apart, look, running
-from floor.operations.bench import Plan, former, kept, repeated
+from floor.operations.bench import Plan, former, kept, repeated, worded
 from floor.operations.drain import Say
 from floor.operations.lease import Lease
 from floor.operations.site import Site
@@ -42,7 +42,7 @@ def measure(site: Site, copy: ResolvedCopy, plan: Plan, place: Path, say: Say, *
             first += max(level.requests, 1)
             found = kept(found, level, place, say)
     repeated(plan, found, say)
-    return found, run.stop(found.levels)
+    return found, worded(run.stop(found.levels), open_loop=plan.open_loop)
 
 
 def _held(lease: Lease, place: Path) -> None:

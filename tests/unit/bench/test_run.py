@@ -181,6 +181,23 @@ def test_what_was_measured_under_another_cap_or_with_other_requests_is_another_r
     assert len(said) == 1
 
 
+def test_who_asks_and_is_busy_is_told() -> None:
+    said: list[str] = []
+    bench.slowed(level(1, 30.0), said.append)
+    bench.slowed(replace(level(1, 30.0), busy=0.97), said.append)
+    assert said == ["asking took 97% of a processor: more may be there than was measured; ask from a faster machine"]
+
+
+def test_levels_of_an_open_loop_are_requests_a_second() -> None:
+    levels = (level(1, 30.0), level(2, 60.0), level(4, 61.0))
+    advice = bench.advise(levels, None, open_loop=True)
+    assert advice.why == "60 tok/s with 2 a second, 100% more than with 1; more a second gives no more"
+    out = io.StringIO()
+    measured(run.Run({"loop": "open"}, levels), advice, "", Console(file=out, width=400))
+    assert out.getvalue().splitlines()[0].startswith("a second")
+    assert "at once" not in out.getvalue()
+
+
 def test_requests_that_came_again_are_told() -> None:
     said: list[str] = []
     own = read('{"prompt": "a"}\n{"prompt": "b"}', "t.jsonl")
