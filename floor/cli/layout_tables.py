@@ -34,7 +34,7 @@ def shown(
     if ran:
         console.print(_simulated(ran))
     if chosen is None:
-        words = "beside the other models nothing is left for it" if answer.found.layouts else "nothing fits"
+        words = "beside the other models nothing is left for it" if answer.alone else "nothing fits"
         console.print(Text(f"{want.name}: {words}", "red"), soft_wrap=True)
         return
     console.print(Text(f"recommended: {chosen.title}", "green"), soft_wrap=True)

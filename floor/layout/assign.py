@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations, islice
 
 from floor.layout.advice import Advice, advise
 from floor.layout.backend import LEAST, PIPELINE, TENSOR, WANTED, Backend, Misfit
@@ -19,37 +20,61 @@ from floor.layout.placing import build
 from floor.layout.speed import Constants
 
 
+_TRIES = 24  # choices of models to leave out that are looked at
+
+
 @dataclass(frozen=True)
 class Answer:
-    """What is said of one model: the layouts there are in what the others leave, and which one to take."""
+    """What is said of one model: the layouts there are in what the others leave, and which one to take. `alone`: it
+    would fit if it had the boxes for itself."""
 
     want: Want
     found: Found
     advice: Advice
+    alone: bool = False
 
 
 def answer(wants: Sequence[Want], places: Sequence[Place], constants: Constants) -> list[Answer]:
     """Given models and boxes, return what is said of each model, in their order.
 
-    Where not all of them fit, those that do not have nothing chosen.
+    Where not all of them fit, as few as can be have nothing chosen: those that fit nowhere, then the largest.
     """
     books = {want.name: Books(want, constants) for want in wants}
     if len(wants) == 1:
         found = find(books[wants[0].name], places)
-        return [Answer(wants[0], found, advise(wants[0], found.layouts, places, constants))]
-    held = reserve(list(books.values()), places) or {}
-    answers = []
-    for want in wants:
+        advice = advise(wants[0], found.layouts, places, constants)
+        return [Answer(wants[0], found, advice, alone=bool(found.layouts))]
+    held = _most(list(books.values()), places)
+    answers: dict[str, Answer] = {}
+    # those that there is no room for take what is left in the end
+    for want in sorted(wants, key=lambda want: want.name not in held):
         others = [backend for name, some in held.items() if name != want.name for backend in some]
         left = leave(places, others)
         found = find(books[want.name], left, WANTED)
-        if not held:  # together they do not fit: said of each as if it were alone, and none is chosen
-            answers.append(Answer(want, found, Advice(None, (), (), enough=False)))
-            continue
         said = advise(want, found.layouts, left, constants, beside=True)
         held[want.name] = said.chosen.backends if said.chosen else ()
-        answers.append(Answer(want, found, said))
-    return answers
+        alone = bool(found.layouts) or reserve([books[want.name]], places) is not None
+        answers[want.name] = Answer(want, found, said, alone)
+    return [answers[want.name] for want in wants]
+
+
+def _most(books: Sequence[Books], places: Sequence[Place]) -> dict[str, tuple[Backend, ...]]:
+    """A place for as many models as can be, as `reserve` does it for all; of two that can be left out the larger is."""
+    if found := reserve(books, places):
+        return found
+    some = sorted(
+        (one for one in books if reserve([one], places)), key=lambda one: one.want.weights.total, reverse=True
+    )
+    choices = (left_out for many in range(len(some)) for left_out in combinations(some, many))
+    for left_out in islice(choices, _TRIES):
+        if found := reserve([one for one in some if one not in left_out], places):
+            return found
+    kept: list[Books] = []  # too many to look at every choice: one after the other, the smallest first
+    found = {}
+    for one in reversed(some):
+        if more := reserve([*kept, one], places):
+            kept, found = [*kept, one], more
+    return found
 
 
 def reserve(books: Sequence[Books], places: Sequence[Place]) -> dict[str, tuple[Backend, ...]] | None:

@@ -149,7 +149,10 @@ def test_several_models_share_boxes_without_taking_more_than_is_there(seed: int)
     _sums_hold(places, _of(answers))
     every = all(one.advice.chosen for one in answers)
     assert every or not _copies_fit(wants, places)
-    assert every or not any(one.advice.chosen for one in answers)
+    assert any(one.advice.chosen for one in answers) or not any(
+        find(Books(want, constants()), places).layouts for want in wants
+    )
+    assert all(one.alone is bool(find(Books(one.want, constants()), places).layouts) for one in answers)
 
 
 def test_a_critical_model_gets_two_boxes_where_there_are_two() -> None:
@@ -266,3 +269,22 @@ def test_two_models_that_fit_a_box_each_get_a_box_each_and_no_box_ends_both() ->
     chosen = [one.advice.chosen for one in answer(wants, places, constants())]
     assert [layout.title for layout in chosen if layout] == ["a copy on spark-0", "a copy on spark-1"]
     _sums_hold(places, _of(answer(wants, places, constants())))
+
+
+def test_a_model_that_fits_nowhere_takes_nothing_from_the_others() -> None:
+    huge = published("deepseek-v3")
+    wants = [Want("huge", huge, weights.computed(huge, 8), 8192), _coder("c"), _coder("d")]
+    places = [Place("spark", (CARDS["gb10"],)), Place("rig", (CARDS["a100-80"],))]
+    none, *others = answer(wants, places, constants())
+    assert (none.advice.chosen, none.alone) == (None, False)
+    assert all(one.advice.chosen and one.advice.enough for one in others)
+    _sums_hold(places, _of(others))
+
+
+def test_of_models_that_do_not_fit_together_the_largest_is_left_out() -> None:
+    large = published("llama-3.3-70b")
+    wants = [Want("large", large, weights.computed(large, 8.5), 8192), _coder("c"), _coder("d")]
+    answers = answer(wants, [Place("spark", (CARDS["gb10"],)), Place("rig", (CARDS["a100-80"],))], constants())
+    assert [one.advice.chosen is not None for one in answers] == [False, True, True]
+    assert answers[0].alone
+    assert answers[0].found.misfits
