@@ -122,7 +122,7 @@ def _show(found: dict[str, list[tuple[Any, Any]]], *, every: bool) -> None:
     for answer, ran in found[""]:
         shown(answer, ran, every=every)
     if len(found) > 1:
-        side_by_side({text or "as it is": [answer for answer, _ in some] for text, some in found.items()})
+        side_by_side({text or "as it is": some for text, some in found.items()})
 
 
 def _put(loaded: Loaded, answers: list[Answer], settings: dict[str, Any], *, dry_run: bool, beside: bool) -> None:

@@ -50,19 +50,27 @@ def shown(
     console.print()
 
 
-def side_by_side(answers: Mapping[str, Sequence[Answer]], console: Console | None = None) -> None:
-    """Given what is said of the models in each case, print the recommended layouts beside each other."""
+def side_by_side(
+    cases: Mapping[str, Sequence[tuple[Answer, Sequence[tuple[Layout, Outcome]]]]], console: Console | None = None
+) -> None:
+    """Given what is said of the models in each case, and what a simulation gave, print the recommended layouts beside
+    each other."""
     console = _console(console)
-    table = _table("what if", "model", "recommended", "cache tokens", "at once", "one stream", "all", "survives")
-    for case, some in answers.items():
-        for answer in some:
+    ran = any(outcomes for some in cases.values() for _, outcomes in some)
+    under = ("under traffic", "first token p50 p95 p99") if ran else ()
+    columns = ("what if", "model", "recommended", "cache tokens", "at once", "one stream", "all", "survives")
+    table = _table(*columns, *under)
+    for case, some in cases.items():
+        for answer, outcomes in some:
             chosen = answer.advice.chosen
             if chosen is None:
-                table.add_row(case, answer.want.name, "nothing fits", "", "", "", "", "")
+                table.add_row(case, answer.want.name, "nothing fits")
                 continue
             tokens = " + ".join(f"{backend.holds:,}" for backend in chosen.backends)
-            row = (tokens, _many(chosen.at_once), f"{chosen.one:.0f}", f"{chosen.throughput:.0f}", _lasts(chosen))
-            table.add_row(case, answer.want.name, chosen.title, *row)
+            row = (tokens, _many(chosen.at_once), _speed(chosen.one), _speed(chosen.throughput), _lasts(chosen))
+            found = next((outcome for layout, outcome in outcomes if layout is chosen), None)
+            words = (f"{found.throughput:.0f} tok/s", _times(found.first)) if found else ()
+            table.add_row(case, answer.want.name, chosen.title, *row, *words)
     console.print(table)
 
 
@@ -85,8 +93,8 @@ def _layouts(answer: Answer) -> Table:
             " + ".join(f"{backend.holds:,}" for backend in backends),
             " / ".join(_many(backend.at_once) for backend in backends),
             f"{min(backend.longest for backend in backends):,}",
-            f"{layout.one:.0f}",
-            f"{layout.throughput:.0f}",
+            _speed(layout.one),
+            _speed(layout.throughput),
             f"{max(backend.reads for backend in backends):.1f} s",
             f"{max(backend.starts for backend in backends) / 60:.0f} min",
             _lasts(layout),
@@ -110,10 +118,22 @@ def _memory(layout: Layout) -> Table:
 def _simulated(ran: Sequence[tuple[Layout, Outcome]]) -> Table:
     table = _table("simulated", "done", "tok/s", "req/min", "waits p50 p95 p99", "first token", "whole", "refused")
     for layout, found in ran:
-        times = [" ".join(f"{value:.1f}" for value in part) for part in (found.waited, found.first, found.whole)]
+        times = [_times(part) for part in (found.waited, found.first, found.whole)]
         speeds = (str(found.done), f"{found.throughput:.0f}", f"{found.per_minute:.1f}")
         table.add_row(layout.title, *speeds, *times, str(found.refused))
+    if any(found.refused for _, found in ran):
+        table.caption = "refused: longer than a request may be, or than any cache holds"
+        table.caption_justify = "left"
     return table
+
+
+def _times(seconds: Sequence[float]) -> str:
+    return " ".join(f"{value:.1f}" for value in seconds)
+
+
+def _speed(tokens: float) -> str:
+    """Tokens a second; of a model that generates none there is nothing to say."""
+    return f"{tokens:.0f}" if tokens else "-"
 
 
 def _notes(answer: Answer, chosen: Layout) -> list[str]:
@@ -121,6 +141,8 @@ def _notes(answer: Answer, chosen: Layout) -> list[str]:
     uses = [used for backend in chosen.backends for used in backend.uses]
     if not answer.advice.enough:
         notes.append("it does not hold what is asked for")
+    if not answer.want.shape.causal:
+        notes.append("it generates nothing: there are no speeds of that, and nothing to simulate")
     if any(used.overhead.origin == ASSUMED for used in uses):
         notes.append("assumed: activations, runtime and graphs; the log of a start on these boxes tells the real ones")
     if answer.want.weights.origin != "measured":

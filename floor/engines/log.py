@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
 
 _NUMBER = r"([0-9][0-9,]*(?:\.[0-9]+)?)"
 # Older releases say GB, and divided by 2**30 all the same.
@@ -36,6 +37,12 @@ class Start:
     graphs_estimated: float | None = None
     graphs: float | None = None
     graph_seconds: float | None = None
+
+    @staticmethod
+    def of(kept: Mapping[str, Any]) -> Start:
+        """Given what was kept of a start, by this release of floor or another one, return it: what this one knows."""
+        known = [field.name for field in fields(Start)]
+        return Start(**{name: kept[name] for name in known if name in kept})
 
 
 def parse(lines: Iterable[str]) -> Start:

@@ -72,7 +72,7 @@ def parse(found: Mapping[str, Any]) -> Records:
     return Records(
         history=history.from_json(found["others"]),
         starts={
-            str(unit): Logged(one["launch"], one["utilization"], Start(**one["start"]))
+            str(unit): Logged(one["launch"], one["utilization"], Start.of(one["start"]))
             for unit, one in found["starts"].items()
         },
         kills={str(unit): [float(at) for at in times] for unit, times in found["kills"].items()},

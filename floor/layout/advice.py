@@ -11,6 +11,7 @@ to lose count before any speed there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -103,6 +104,8 @@ def _holds(layout: Layout, other: Layout | None, want: Want) -> str:
     asked = f"{want.at_once} request{'s' * (want.at_once != 1)} of {want.context:,} tokens at once"
     if layout.at_once < want.at_once:
         return f"nothing that fits holds {asked}; this holds most: {layout.at_once:.1f}"
+    if math.isinf(layout.at_once):
+        return "it keeps nothing between tokens: its memory bounds no request"
     than = f"; {other.title}: {other.at_once:.1f}" if other is not None else ""
     each = "each backend" if len(layout.backends) > 1 else "it"
     return f"{each} holds {asked} ({layout.at_once:.1f}{than})"

@@ -19,7 +19,6 @@ from floor.layout.ledger import Books
 from floor.layout.placing import build
 from floor.layout.speed import Constants
 
-
 _TRIES = 24  # choices of models to leave out that are looked at
 
 

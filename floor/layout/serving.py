@@ -25,7 +25,9 @@ def servers(books: Books, layout: Layout) -> list[Server]:
         )
         reads = 0.0 if curve else backend.reads / want.prompt
         speed = (lambda many, curve=curve: at(curve, many)) if curve else _speed(books, backend)
-        found.append(Server(backend.name, speed, reads, want.cap, min(tokens, max(backend.holds, want.context))))
+        found.append(
+            Server(backend.name, speed, reads, want.cap, min(tokens, max(backend.holds, want.context)), want.context)
+        )
     return found
 
 

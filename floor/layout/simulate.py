@@ -20,19 +20,24 @@ _SOON = 1e-9  # seconds and tokens below which something is over: rounding
 @dataclass(frozen=True)
 class Server:
     """A backend as traffic sees it. `speed`: of how many at once, tokens a second of all; `reads`: seconds a token of a
-    prompt; `cap`: requests at once; `holds`: tokens of its cache."""
+    prompt; `cap`: requests at once; `holds`: tokens of its cache; `longest`: tokens of a request that it takes."""
 
     name: str
     speed: Callable[[int], float]
     reads: float
     cap: int
     holds: float
+    longest: float = math.inf
+
+    def takes(self, request: Request) -> bool:
+        """Whether it could ever answer that."""
+        return request.prompt + request.answer <= min(self.holds, self.longest)
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What came of it. Seconds are (median, 95th, 99th of a hundred): until work on it began, until the first token,
-    until its last. `refused`: no backend could ever hold them. `seconds`: from the first request to the last answer."""
+    until its last. `refused`: no backend could ever take them. `seconds`: from the first request to the last answer."""
 
     done: int
     refused: int
@@ -118,8 +123,7 @@ class _State:
 def run(servers: Sequence[Server], traffic: Traffic) -> Outcome:
     """Given the backends of a layout and traffic, return what came of it."""
     states = [_State(server) for server in servers]
-    largest = max(server.holds for server in servers)
-    fitting = [one for one in traffic.requests if one.prompt + one.answer <= largest]
+    fitting = [one for one in traffic.requests if any(server.takes(one) for server in servers)]
     queue = deque(fitting)
     now = 0.0
     done: list[_Job] = []
@@ -146,7 +150,7 @@ def run(servers: Sequence[Server], traffic: Traffic) -> Outcome:
 
 def _send(states: Sequence[_State], request: Request, now: float) -> None:
     """To the one with the fewest requests, of those that can hold it."""
-    able = [state for state in states if request.prompt + request.answer <= state.server.holds]
+    able = [state for state in states if state.server.takes(request)]
     chosen = min(able, key=lambda state: state.many)
     chosen.waiting.append(_Job(request, now, float(request.answer)))
     chosen.admit(now)

@@ -60,7 +60,7 @@ def lines(text: Iterable[str], name: str) -> Traffic:
         try:
             row = json.loads(line)
             request = Request(float(row["at"]), int(row["prompt"]), int(row["answer"]))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
             wanted = '{"at": seconds, "prompt": tokens, "answer": tokens}'
             raise UsageError(f"{name}:{number}: found {line.strip()[:60]!r}; write {wanted}") from error
         if request.at < 0 or request.prompt < 1 or request.answer < 1 or not math.isfinite(request.at):

@@ -102,7 +102,7 @@ def calibrate(site: Site, copy: ResolvedCopy, work: Works, say: Say, progress: S
     with apart(site, aim, copy, "calibrate", say, last=force) as lease:
         told = box.call("calibrate.look", {"unit": wanted.unit}, timeout=60)
         points = tuple(_measured(site, copy, work, lease, progress))
-        start = Start(**told["start"])
+        start = Start.of(told["start"])
         figures = {
             "launch": told["launch"],
             "build": build(site.loaded.config, copy),

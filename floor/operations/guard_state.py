@@ -70,7 +70,7 @@ def wish(engine: Engine, state: Mapping[str, Any], calibrated: Mapping[str, Any]
     """
     copy = engine.copy
     logged = state["starts"].get(engine.unit) or calibrated.get(copy.backend)
-    start = Start(**logged["start"]) if logged else Start()
+    start = Start.of(logged["start"]) if logged else Start()
     cache = share.cache(start)
     if logged is None or cache is None or logged["utilization"] is None:
         return Wish(copy.backend, copy.utilization)

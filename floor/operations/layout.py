@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from floor.config.load import Loaded
 from floor.errors import FloorError, UsageError
 from floor.layout.assign import Answer, answer
 from floor.layout.fit import constants
-from floor.layout.fleet import Place, Want
+from floor.layout.fleet import Measured, Place, Want
 from floor.layout.layouts import Layout
 from floor.layout.ledger import Books
 from floor.layout.serving import servers
 from floor.layout.simulate import Outcome, run
 from floor.layout.taught import taught
 from floor.layout.traffic import Traffic
-from floor.operations import layout_look, layout_models, layout_words
+from floor.operations import layout_look, layout_models, layout_names, layout_words
 from floor.operations.layout_measured import measured
 from floor.operations.layout_models import Models
 from floor.operations.layout_warnings import warnings
@@ -39,12 +39,15 @@ def question(asked: Asked, load: Callable[[], Loaded], open_site: Callable[[], S
     With --box the boxes are as said, and nothing is asked of any; weights must be on this machine then. A model that is
     written NAME=FOLDER needs no floor.yaml.
     """
-    here = [word.partition("=") for word in asked.models if "=" in word]
+    here = [layout_names.folder(word) for word in asked.models if "=" in word]
     names = [word for word in asked.models if "=" not in word]
+    every = [*names, *(name for name, _ in here)]
+    if twice := [name for number, name in enumerate(every) if name in every[:number]]:
+        raise UsageError(f"model {twice[0]!r}: found it twice; name each model once")
     places = [layout_words.box(text) for text in asked.boxes]
     if len({place.name for place in places}) < len(places):
         raise UsageError("--box: found the same name twice; give each box its own")
-    wants = [layout_look.here(name, source) for name, _, source in here]
+    wants = [layout_look.here(name, source) for name, source in here]
     warnings: tuple[str, ...] = ()
     if names or not here or not places:
         more, own, warnings = _from_file(names, [want.name for want in wants], load, open_site, given=bool(places))
@@ -52,7 +55,8 @@ def question(asked: Asked, load: Callable[[], Loaded], open_site: Callable[[], S
     unknown = [name for name in asked.critical if name not in {want.name for want in wants}]
     if unknown:
         raise UsageError(f"--critical {unknown[0]}: there is no such model; write one of {_names(wants)}")
-    return Question([_asked(want, asked) for want in wants], places, warnings)
+    curves = dict(layout_names.curve(text, wants, places) for text in asked.curves)
+    return Question([_asked(want, asked, curves) for want in wants], places, warnings)
 
 
 def answers(asked: Question) -> list[Answer]:
@@ -71,7 +75,10 @@ def what_if(asked: Question, text: str) -> Question:
 
 
 def simulate(answered: Answer, traffic: Traffic) -> list[tuple[Layout, Outcome]]:
-    """Given what is said of a model, and traffic, return what comes of each of its layouts."""
+    """Given what is said of a model, and traffic, return what comes of each of its layouts; nothing of one that
+    generates nothing."""
+    if not answered.want.shape.causal:
+        return []
     books = Books(answered.want, constants())
     return [(layout, run(servers(books, layout), traffic)) for layout in answered.found.layouts]
 
@@ -115,12 +122,12 @@ def _left_out(models: Models, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"no layout of {'; '.join(why.splitlines())}" for why in models.unread.values())
 
 
-def _asked(want: Want, asked: Asked) -> Want:
+def _asked(want: Want, asked: Asked, curves: Mapping[str, Mapping[int, float]]) -> Want:
     for key, value in asked.settings.items():
         want = layout_words.setting(want, key, str(value), f"--{key.replace('_', '-')}")
     measured = dict(want.measured)
-    for name, found in (layout_words.curve(text) for text in asked.curves):
-        measured[name] = replace(measured.get(name, found), curve=found.curve)
+    for name, points in curves.items():
+        measured[name] = replace(measured.get(name, Measured()), curve=points)
     return replace(want, critical=want.critical or want.name in asked.critical, measured=measured)
 
 

@@ -64,8 +64,9 @@ def model(name: str, told_by: Mapping[str, Any], where: str) -> Want:
     found = shape(config, where if told_by["gguf"] else f"{where}/config.json")
     tensors = told_by["tensors"]
     built = weights.measured(tensors, found) if tensors else weights.computed(found, 16)
-    engine = "llamacpp" if told_by["gguf"] else "vllm"
-    return Want(name, found, built, found.context or 8192, engine=engine)
+    engine, context = "llamacpp" if told_by["gguf"] else "vllm", found.context or 8192
+    usual = min(context, 8192)
+    return Want(name, found, built, context, engine=engine, depth=usual, prompt=usual)
 
 
 def here(name: str, source: str) -> Want:
@@ -83,6 +84,8 @@ def configured(want: Want, copy: ResolvedCopy, *, critical: bool) -> Want:
     return replace(
         want,
         context=copy.context or want.context,
+        depth=min(want.depth, copy.context or want.context),
+        prompt=min(want.prompt, copy.context or want.context),
         cap=copy.max_requests or want.cap,
         kv_cache=copy.kv_cache,
         engine=copy.engine,

@@ -40,7 +40,7 @@ def measured(want: Want, config: Config, answers: Answers) -> dict[str, Measured
             tp, layers = cut
             own = Books(want, constants()).ledger(tp).weights(0, layers or len(want.shape.layers))
             total = share.whole(answers[one.box]["gpus"], answers[one.box]["memory"]) or 0
-            parts = beside(Start(**logged["start"]), logged["utilization"], total, own)
+            parts = beside(Start.of(logged["start"]), logged["utilization"], total, own)
             found[one.backend] = replace(found.get(one.backend, Measured()), overhead=parts)
     cuts = {one.backend: layout_models.cut(config, one, len(want.shape.layers)) for one in backends}
     return {name: replace(one, cut=cuts.get(name)) for name, one in found.items()}

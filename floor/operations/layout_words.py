@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from floor.config.values import size
+from floor.config.values import NAME, size
 from floor.errors import UsageError
 from floor.layout import traffic, weights
 from floor.layout.cards import Card, named
-from floor.layout.fleet import Measured, Place, Want, boxes_of
+from floor.layout.fleet import Place, Want, boxes_of
 from floor.layout.traffic import Chance, Traffic
 
 _GGML = ("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")
 _CACHES = ("auto", "fp8", "fp8_e4m3", "fp8_e5m2", *_GGML)
 _COUNTS = ("context", "at_once", "cap", "drafts", "depth", "prompt")
 _MOST_CARDS = 16
+_MOST_REQUESTS = 20_000  # of a simulation: some seconds
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,9 @@ def box(text: str) -> Place:
     return the box."""
     name, _, rest = text.partition("=")
     first, *more = rest.split(",")
-    if not name or not first:
+    if not re.fullmatch(NAME, name) or not first:
         raise UsageError(f"--box {text}: write NAME=CARD, such as spark-a=gb10 or rig=rtx-3090x4,others=2GiB")
-    place = Place(name, tuple(card for some in first.split("+") for card in _cards(some)))
+    place = Place(name, _all_cards(first))
     for word in more:
         place = _of_box(place, *_pair(f"--box {text}", word))
     return place
@@ -72,6 +74,8 @@ def setting(want: Want, key: str, value: str, where: str) -> Want:
         if key == "context" and want.shape.context and found > want.shape.context:
             raise UsageError(f"{where}: {want.name} allows requests of {want.shape.context} tokens; found {found}")
         kept = want.as_other() if key == "drafts" and found != want.drafts else want
+        if key == "context":  # no request is longer
+            kept = replace(kept, depth=min(kept.depth, found), prompt=min(kept.prompt, found))
         return replace(kept, **{key: found})  # type: ignore[arg-type]
     if key == "kv_cache":
         if value not in _CACHES:
@@ -87,21 +91,6 @@ def setting(want: Want, key: str, value: str, where: str) -> Want:
     raise UsageError(f"{where}: found {key!r}, no box and no setting; write a box or one of {known}")
 
 
-def curve(text: str) -> tuple[str, Measured]:
-    """Given BACKEND=1:36,4:82, return the backend's name and what it measured: tokens a second by requests at once."""
-    name, _, rest = text.partition("=")
-    points: dict[int, float] = {}
-    try:
-        for pair in rest.split(","):
-            many, _, speed = pair.partition(":")
-            points[int(many)] = float(speed)
-    except ValueError:
-        points = {}
-    if "@" not in name or not points or min(points) < 1 or not all(0 < speed < 1e9 for speed in points.values()):
-        raise UsageError(f"--curve {text}: write BACKEND=REQUESTS:SPEED,…, such as flagship@spark-a=1:36,4:82,8:109")
-    return name, Measured(curve=points)
-
-
 def simulated(text: str, chance: Chance) -> Traffic:
     """Given a file of JSON lines, or rate= or users= with lengths and how long, return it as traffic."""
     where = f"--simulate {text}"
@@ -115,16 +104,18 @@ def simulated(text: str, chance: Chance) -> Traffic:
     for key, value in said.items():
         if key not in (*known, "rate", "users"):
             raise UsageError(f"{where}: found {key!r}; write rate, users, prompt, answer, minutes or requests")
-        known[key] = _number(value, where, key)
+        known[key] = _number(value, where, key) if key in ("rate", "minutes") else _count(value, where, key, least=1)
     if ("rate" in known) == ("users" in known):
         raise UsageError(
             f"{where}: write either rate= (requests a second) or users= (people who ask one after another)"
         )
     prompt, answer = int(known["prompt"]), int(known["answer"])
     if "users" in known:
-        return traffic.crowd(int(known["users"]), prompt, answer, min(20000, int(known["requests"])), chance)
-    if known["rate"] * known["minutes"] * 60 > 20000:
-        raise UsageError(f"{where}: that would be more than 20,000 requests; write fewer minutes")
+        if known["requests"] > _MOST_REQUESTS:
+            raise UsageError(f"{where}: found requests {known['requests']:.0f}; write at most {_MOST_REQUESTS:,}")
+        return traffic.crowd(int(known["users"]), prompt, answer, int(known["requests"]), chance)
+    if known["rate"] * known["minutes"] * 60 > _MOST_REQUESTS:
+        raise UsageError(f"{where}: that would be more than {_MOST_REQUESTS:,} requests; write fewer minutes")
     return traffic.stated(known["rate"], prompt, answer, known["minutes"] * 60, chance)
 
 
@@ -138,8 +129,17 @@ def _cards(text: str) -> Iterator[Card]:
         yield named(text)
 
 
-def _with_cards(place: Place, text: str) -> Place:
+def _all_cards(text: str) -> tuple[Card, ...]:
     cards = tuple(card for some in text.split("+") for card in _cards(some))
+    if len(cards) > 1 and any(card.unified for card in cards):
+        raise UsageError(
+            f"{text}: a card that shares the memory of its machine is the only one there; write a box each"
+        )
+    return cards
+
+
+def _with_cards(place: Place, text: str) -> Place:
+    cards = _all_cards(text)
     # what others take of a memory that is shared by everything, they do not take of cards with their own
     others = place.others if place.unified == any(card.unified for card in cards) else 0.0
     return replace(place, cards=cards, others=others)

@@ -333,3 +333,29 @@ def test_several_models_are_placed_beside_each_other(said: Callable[..., Any], t
     found = json.loads(said(*words)[1])
     chosen = [model["layouts"][model["recommended"]]["title"] for model in found["models"]]
     assert chosen == ["copies on spark-a, spark-b", "copies on spark-a, spark-b"]
+
+
+def test_what_generates_nothing_has_no_speeds_and_no_simulation(said: Callable[..., Any], tmp_path: Path) -> None:
+    sizes = {f"encoder.layer.{n}.output.weight": 20_000_000 for n in range(24)}
+    disk.folder(tmp_path / "bge", config("bge-large"), sizes)
+    code, out, _ = said("bge=bge", "--box", "a=gb10", "--simulate", "users=4,prompt=100,answer=10")
+    assert code == 0
+    assert "1. it keeps nothing between tokens: its memory bounds no request" in out
+    assert "! it generates nothing: there are no speeds of that, and nothing to simulate" in out
+    assert "512 read in" in out  # no request is longer
+    assert "simulated" not in out
+
+
+def test_what_if_is_simulated_as_well(said: Callable[..., Any]) -> None:
+    words = ("flagship=flagship", *STORY, "--what-if", "kv_cache=fp8", "--simulate", "users=4,requests=8,answer=50")
+    lines = said(*words)[1].splitlines()
+    head = next(line for line in lines if line.startswith("what if"))
+    assert "under traffic" in head
+    assert "first token p50 p95 p99" in head
+    cases = lines[lines.index(head) + 1 :]
+    assert [" tok/s " in line for line in cases if line.startswith(("as it is", "kv_cache=fp8"))] == [True, True]
+
+
+def test_the_same_model_twice_is_not_meant(said: Callable[..., Any]) -> None:
+    code, _, err = said("flagship=flagship", "flagship=flagship", *BOXES)
+    assert (code, err) == (2, "error: model 'flagship': found it twice; name each model once\n")

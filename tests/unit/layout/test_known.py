@@ -46,3 +46,7 @@ def test_releases_that_estimate_no_graphs_capture_them_beside_their_share() -> N
     parts = beside(Start(available=13.0, graphs=1.2), 0.74, TOTAL, 71 * GIB)
     assert parts["graphs"] == 0
     assert sum(parts.values()) == pytest.approx(0.74 * TOTAL - 84 * GIB)
+
+
+def test_what_another_release_kept_of_a_start_is_read_as_far_as_this_one_knows_it() -> None:
+    assert Start.of({"available": 4.0, "weather": "fine"}) == Start(available=4.0)

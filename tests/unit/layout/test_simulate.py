@@ -53,6 +53,14 @@ def test_a_full_cache_lets_requests_wait_and_what_no_cache_holds_is_refused() ->
     assert found.waited[1] == pytest.approx(1)
 
 
+def test_a_request_longer_than_the_model_takes_is_refused_whatever_the_cache_holds() -> None:
+    books = Books(want(), constants())
+    short = servers(books, find(books, sparks()).layouts[0])
+    assert {server.longest for server in short} == {262_144}
+    found = run(short, Traffic((Request(0, 262_000, 144), Request(0, 262_000, 145))))
+    assert (found.done, found.refused) == (1, 1)
+
+
 def test_requests_go_to_whom_has_the_fewest_and_only_to_who_can_hold_them() -> None:
     two = [_server(holds=100, name="small"), _server(holds=1000, name="large")]
     found = run(two, Traffic((Request(0, 10, 10), Request(0, 10, 10))))
@@ -122,6 +130,7 @@ def test_lines_of_traffic_are_read_and_bad_ones_named() -> None:
     for bad, says in (
         ("{", 't.jsonl:1: found \'{\'; write {"at": seconds, "prompt": tokens, "answer": tokens}'),
         ('{"at": 1}', "t.jsonl:1: found"),
+        ('{"at": 1, "prompt": 1e999, "answer": 1}', "t.jsonl:1: found"),
         ('{"at": -1, "prompt": 3, "answer": 1}', "t.jsonl:1: found a time below 0 or less than 1 token"),
         ('{"at": 1, "prompt": 3, "answer": 0}', "found a time below 0 or less than 1 token"),
         ("", "t.jsonl: found no request in it"),

@@ -12,6 +12,7 @@ from floor.errors import UsageError
 from floor.layout.cards import GIB, named
 from floor.layout.fleet import Place
 from floor.layout.traffic import Request
+from floor.operations import layout_names as names
 from floor.operations import layout_words as words
 from tests.unit.layout.fleets import sparks, want
 
@@ -37,8 +38,27 @@ def test_edits_change_the_model_or_a_box() -> None:
 
 
 def test_curves_are_by_requests() -> None:
-    name, measured = words.curve("flagship@spark-a=1:36,4:82.5")
-    assert (name, measured.curve) == ("flagship@spark-a", {1: 36.0, 4: 82.5})
+    found = names.curve("flagship@spark-a=1:36,4:82.5", [want()], sparks())
+    assert found == ("flagship@spark-a", {1: 36.0, 4: 82.5})
+    group = names.curve("flagship@spark-b+spark-a=1:50", [want()], sparks())
+    assert group[0] == "flagship@spark-a+spark-b"
+    group = names.curve("flagship@spark-a+spark-b=1:50", [want(group=("spark-b", "spark-a"))], sparks())
+    assert group[0] == "flagship@spark-b+spark-a"
+
+
+@pytest.mark.parametrize(
+    "name", ["other@spark-a", "flagship@mars", "flagship@spark-a+spark-a", "flagship@spark-a+mars"]
+)
+def test_a_curve_of_no_backend_is_not_ignored(name: str) -> None:
+    assert _said(lambda: names.curve(f"{name}=1:36", [want()], sparks())) == (
+        f"--curve {name}=1:36: there is no backend {name}; write MODEL@BOX or MODEL@BOX+BOX of "
+        "flagship @ spark-a, spark-b"
+    )
+
+
+@pytest.mark.parametrize("text", ["=x", "flagship=", "Flag ship=x", "a@b=x"])
+def test_a_model_s_folder_that_cannot_be_meant(text: str) -> None:
+    assert _said(lambda: names.folder(text)).startswith(f"{text}: write NAME=FOLDER, such as flagship=./weights")
 
 
 def _chance() -> Callable[[], float]:
@@ -65,6 +85,8 @@ def _said(call: Callable[[], object]) -> str:
 BOXES = [
     ("spark-a", "--box spark-a: write NAME=CARD, such as spark-a=gb10 or rig=rtx-3090x4,others=2GiB"),
     ("a=gb11", "card 'gb11': it is not in the table; write one of gb10, thor,"),
+    ("a b=gb10", "--box a b=gb10: write NAME=CARD"),
+    ("a=gb10x2", "gb10x2: a card that shares the memory of its machine is the only one there; write a box each"),
     ("a=gb10x99", "gb10x99: found 99 cards; write at most 16"),
     ("a=gb10,others", "--box a=gb10,others: found 'others'; write KEY=VALUE, with commas between several"),
     ("a=gb10,others=5", "a.others: found '5'; write a size with its unit (KiB, MiB, GiB or TiB), such as 9.5GiB"),
@@ -100,7 +122,9 @@ def test_an_edit_that_cannot_be_meant(text: str, says: str) -> None:
 
 @pytest.mark.parametrize("text", ["flagship=1:36", "a@b", "a@b=1", "a@b=0:5", "a@b=1:0", "a@b=x:1"])
 def test_a_curve_that_cannot_be_meant(text: str) -> None:
-    assert _said(lambda: words.curve(text)).startswith(f"--curve {text}: write BACKEND=REQUESTS:SPEED,…")
+    assert _said(lambda: names.curve(text, [want()], sparks())).startswith(
+        f"--curve {text}: write BACKEND=REQUESTS:SPEED,…"
+    )
 
 
 TRAFFIC = [
@@ -109,6 +133,9 @@ TRAFFIC = [
     ("prompt=5", "write either rate="),
     ("rate=0", "found rate '0'; write a number above 0"),
     ("rate=1,colour=2", "found 'colour'; write rate, users, prompt, answer, minutes or requests"),
+    ("users=0.5", "found users '0.5'; write a whole number of at least 1"),
+    ("rate=1,prompt=0.2", "found prompt '0.2'; write a whole number of at least 1"),
+    ("users=2,requests=30000", "--simulate users=2,requests=30000: found requests 30000; write at most 20,000"),
     ("rate=1000,minutes=600", "that would be more than 20,000 requests; write fewer minutes"),
 ]
 
