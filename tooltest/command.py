@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ def _run(flags: Flags) -> int:
 def _baseline(flags: Flags) -> int:
     if flags.save.exists() and not flags.replace:
         raise UsageError(f"{flags.save}: is there already; --replace writes over it")
-    result = asyncio.run(session.measure(options(flags)))
+    result = asyncio.run(session.measure(replace(options(flags), bar=True)))
     write(flags.save, json.dumps(result.document(), ensure_ascii=False))
     _tell(flags, result, None)
     _over(flags)
@@ -100,7 +101,7 @@ def _gate(flags: Flags) -> int:
     before = read(flags.baseline)
     asked = options(flags, before)
     _comparable(flags, before, asked.setting)
-    result, verdict = asyncio.run(session.decide(asked, before.answered, identical=flags.identical))
+    result, verdict = asyncio.run(session.decide(asked, before.trials, identical=flags.identical))
     _tell(flags, result, verdict, before)
     _over(flags)
     return EXIT[verdict.word]
@@ -112,7 +113,7 @@ def _compare(flags: Flags) -> int:
     count = TIERS["gate"].trials
     first = [one for one in after.trials if one.trial < count]
     fresh = [one for one in after.trials if one.trial >= count]
-    verdict = gate.decide(before.answered, first, fresh, identical=flags.identical)
+    verdict = gate.decide(before.trials, first, fresh, identical=flags.identical)
     if verdict.word == gate.MORE:
         verdict = gate.unclear(verdict)
     _tell(flags, after, verdict, before)
@@ -173,11 +174,9 @@ def _tell(flags: Flags, result: Result, verdict: Verdict | None, before: Result 
 
 
 def _shrunk(before: Result, result: Result) -> list[str]:
-    """Scenarios that fitted the context before, and do not now; trials of before that say nothing."""
+    """Scenarios that fitted the context before, and do not now."""
     gone = [one for one in result.left_out if one not in before.left_out]
-    found = [f"the context is smaller than before: {', '.join(gone)} did not fit"] if gone else []
-    missing = len(before.trials) - len(before.answered)
-    return [*found, *([f"{missing} trials of the baseline had no answer and do not count"] if missing else [])]
+    return [f"the context is smaller than before: {', '.join(gone)} did not fit"] if gone else []
 
 
 def _verdict(verdict: Verdict) -> dict[str, object]:

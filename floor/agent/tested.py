@@ -66,7 +66,7 @@ def _work(job: Mapping[str, Any], report: Report, root: Path) -> dict[str, Any]:
 
 def _judged(options: Options, before: Result | None, *, identical: bool) -> tuple[Result, Verdict]:
     if before is not None:
-        return asyncio.run(session.decide(options, before.answered, identical=identical))
+        return asyncio.run(session.decide(options, before.trials, identical=identical))
     found = asyncio.run(session.measure(options))
     return found, replace(gate.decide((), found.trials), word=gate.HOLD, reasons=(NOTHING,))
 
@@ -110,6 +110,7 @@ def _options(job: Mapping[str, Any], before: Result | None, report: Report, root
         concurrency=job["concurrency"],
         log=tested.log(job["task"], root),
         stated={"launch": job["launch"], "build": job["build"]},
+        bar=job["tier"] == BASE,
         say=report.note,
         progress=progress,
     )

@@ -14,7 +14,7 @@ from floor.plan.steps import Stage, Step, Until, stage
 
 BASE, GATE, QUICK = "baseline", "gate", "quick"
 TEST_SECONDS = 6 * 3600.0  # of a test: 600 trials of a slow model
-CONCURRENCY, BESIDE = 8, 4  # trials at once of a copy that serves nobody, and of one that serves clients meanwhile
+CONCURRENCY, BESIDE = 8, 4  # trials at once at most: of a copy that serves nobody, of one that serves clients besides
 _OVER = Until("over", TEST_SECONDS, advice="see `floor logs`")
 
 
@@ -43,7 +43,7 @@ def baseline(serving: Serving, made_by: tuple[Wanted, str, str] | None, name: st
         put = Step(copy.box, "tooltest.put", taken, "take over the baseline that is given", "nobody kept another one")
         return stage(f"baseline of {copy.model}", [put])
     many = CONCURRENCY if copy.backend not in serving.members(copy.model) else BESIDE
-    params = {**_params(copy, BASE, name, None, build, launch), "concurrency": many}
+    params = {**_params(copy, BASE, name, None, build, launch), "concurrency": _at_once(copy, many)}
     text = f"test {copy.backend} as it is, for comparison"
     step = Step(copy.box, "tooltest.run", params, text, "nobody kept how this build does", _OVER)
     return stage(f"baseline of {copy.model}", [step])
@@ -66,7 +66,12 @@ def test(aim: Aim, copy: Wanted, swap: Swap, tier: str, against: str | None) -> 
     words = "all of it" if tier == GATE else "in short: this build has passed elsewhere"
     text, why = f"test whether {copy.backend} calls tools, {words}", "a build goes live only if it still calls tools"
     params |= _asked(aim, copy)
-    return Step(copy.box, "tooltest.run", {**params, "concurrency": CONCURRENCY}, text, why, _OVER)
+    return Step(copy.box, "tooltest.run", {**params, "concurrency": _at_once(copy, CONCURRENCY)}, text, why, _OVER)
+
+
+def _at_once(copy: Wanted, most: int) -> int:
+    """Trials at once: what waits in the engine's own queue meanwhile would only run out of its time."""
+    return min(most, copy.resolved.max_requests or most)
 
 
 def _params(copy: Wanted, tier: str, name: str, against: str | None, build: str, launch: str) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def xml(result: Result, verdict: Verdict | None = None, before: Result | None = 
     scenarios: dict[str, list[Record]] = {}
     for one in result.trials:
         scenarios.setdefault(one.scenario, []).append(one)
-    was = score.by_scenario(before.answered) if before else {}
+    was = score.by_scenario(before.trials) if before else {}
     counts = verdict is None or verdict.word == BLOCK
     behaviour = [_scenario(name, trials, was.get(name, ()), counts) for name, trials in scenarios.items()]
     behaviour += [_case("behaviour", name, skipped="longer than the context") for name in result.left_out]

@@ -12,7 +12,6 @@ from typing import Any
 from floor.errors import FloorError, UsageError
 
 from ..trial.record import Record
-from ..trial.recorded import unanswered
 
 FORMAT = "floor-tooltest-1"
 COMPARED = {
@@ -40,11 +39,6 @@ class Result:
     left_out: Sequence[str]
     trials: Sequence[Record]
     probes: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def answered(self) -> list[Record]:
-        """The trials that say something of a build to compare with: one that got no answer would lower the bar."""
-        return [one for one in self.trials if not unanswered(one)]
 
     def document(self) -> dict[str, Any]:
         """As JSON; its schema is `result.schema.json`."""

@@ -11,7 +11,16 @@ from .summary import checks, errors, summary
 
 
 def lines(result: Result, verdict: Verdict | None = None) -> Iterator[str]:
-    """The lines of a result, and of the gate's verdict where there is one."""
+    """The lines of a result, and of the gate's verdict where there is one. What a server said is in them: whatever a
+    terminal would obey, or begin a line with, is a blank."""
+    yield from map(_plain, _lines(result, verdict))
+
+
+def _plain(line: str) -> str:
+    return "".join(character if character.isprintable() else " " for character in line)
+
+
+def _lines(result: Result, verdict: Verdict | None) -> Iterator[str]:
     figures = summary(result)
     told = ", ".join(f"{name} {value}" for name, value in result.tested.items() if value is not None)
     yield f"tested      {told}"

@@ -33,12 +33,13 @@ class Log:
     """Opened with what the run is, and held against another run; `done` are the trials that an earlier run with the
     same file has made.
 
-    Those without an answer at its end are none of them: the endpoint had gone, and they are made again. Raises
-    UsageError where the file is of another run, at work, or no trial log; FloorError where it cannot be written.
+    Those without an answer at its end are none of them: the endpoint had gone, and they are made again; with `again`
+    all without an answer are. Raises UsageError where the file is of another run, of one at work, or no trial log;
+    FloorError where it cannot be written.
     """
 
-    def __init__(self, path: Path, about: Mapping[str, Any]) -> None:
-        self.path, self.done = path, list[Record]()
+    def __init__(self, path: Path, about: Mapping[str, Any], *, again: bool = False) -> None:
+        self.path, self.done, self._again = path, list[Record](), again
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             # Without a buffer: what a full disk does not take would be tried again when the file is closed.
@@ -88,7 +89,10 @@ class Log:
                 )
         while self.done and unanswered(self.done[-1]):
             self.done.pop()
-        return len(head) + sum(map(len, lines[: len(self.done)]))
+        length = len(head) + sum(map(len, lines[: len(self.done)]))
+        latest = {(one.scenario, one.trial): one for one in self.done}
+        self.done = [one for one in latest.values() if not (self._again and unanswered(one))]
+        return length
 
     def add(self, record: Record) -> None:
         """Write a trial down, for good. Raises FloorError where it cannot be written."""

@@ -108,6 +108,14 @@ def test_a_dry_run_shows_the_difference_and_the_whole_way_and_touches_nothing(de
     assert calls(deployed, "operation.take") == []
 
 
+def test_no_more_trials_at_once_than_the_engine_takes(deployed: Situation) -> None:
+    """Else most of them would wait in its queue until their time is over."""
+    deployed.edit("max_requests: 12", "max_requests: 3")
+    deployed.deploy_all()
+    steps = [step for stage in deployed.swap("flagship", PARSER, dry_run=True).plan.stages for step in stage.steps]
+    assert [step.params["concurrency"] for step in steps if step.call == "tooltest.run"] == [3, 3, 3]
+
+
 def test_a_build_that_is_blocked_goes_back_and_the_rest_is_never_touched(deployed: Situation) -> None:
     text, old = deployed.text, {box: launch(deployed, box) for box in ("spark-a", "spark-b")}
     new = coming(deployed)

@@ -87,6 +87,13 @@ def test_the_table_shows_the_figures() -> None:
     assert any("the smallest drop that it would have blocked in 4 of 5 cases" in line for line in lines)
 
 
+def test_what_a_server_says_does_nothing_to_the_terminal() -> None:
+    bad = result()
+    trials = [replace(one, score=0.0, error="HTTP 500: <html>\n\x1b[2J\r\n</html>") for one in bad.trials]
+    (line,) = (line for line in table.lines(replace(bad, trials=trials)) if line.startswith("errors"))
+    assert line.endswith("HTTP 500: <html>  [2J  </html>")
+
+
 def test_the_page_shows_the_raw_exchanges_of_failures() -> None:
     text = page.markdown(BAD, BLOCKED)
     assert text.startswith("# Does m|<b> call tools? BLOCK")
@@ -129,7 +136,7 @@ def told_beside(root: Element, name: str) -> str:
 def test_junit_is_green_where_the_gate_passes_whatever_else_a_build_cannot_do(what: str) -> None:
     """A real model is far from 100: what it could not do before it need not do now."""
     before, now = result(what, trials=10), result(what)
-    verdict = gate.decide(before.answered, now.trials)
+    verdict = gate.decide(before.trials, now.trials)
     assert verdict.word == "PASS"
     root = parsed(junit.xml(now, verdict, before))
     assert green(root)
@@ -150,7 +157,7 @@ def test_junit_calls_what_was_so_before_no_regression() -> None:
     """args/enum alone failed before already."""
     trials = [replace(one, score=0.0) if one.scenario == "args/enum" else one for one in BEFORE.trials]
     before = result(trials_=trials)
-    verdict = gate.decide(before.answered, BAD.trials)
+    verdict = gate.decide(before.trials, BAD.trials)
     root = parsed(junit.xml(BAD, verdict, before))
     cases = root.findall("testsuite[@name='behaviour']/testcase")
     assert verdict.word == "BLOCK"
@@ -185,21 +192,6 @@ def test_a_gate_that_cannot_tell_is_no_block(tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "file").write_text("")
     files = save(BEFORE, tmp_path / "before"), save(GOOD, tmp_path / "after")
     assert told(capsys, "compare", *files, "--output", str(tmp_path / "file" / "x"))[0] == 7
-
-
-def test_a_trial_of_the_baseline_without_an_answer_lowers_no_bar(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """As many as half of them: the build that gets as many wrong now is worse."""
-    lost = [
-        replace(one, score=0.0, checks={}, error="timed out after 300 s") if one.trial % 2 else one
-        for one in BEFORE.trials
-    ]
-    worse = [replace(one, score=0.0) if one.trial % 2 else one for one in BEFORE.trials]
-    before, after = save(result(trials_=lost), tmp_path / "before"), save(result(trials_=worse), tmp_path / "after")
-    code, out, _ = told(capsys, "compare", before, after)
-    assert (code, "behaviour 100.0 before, 50.0 now" in out) == (1, True)
-    assert "beside: 25 trials of the baseline had no answer and do not count" in out
 
 
 def test_junit_calls_an_endpoints_failure_an_error() -> None:
@@ -373,6 +365,14 @@ def test_a_number_that_is_none_is_told(capsys: pytest.CaptureFixture[str]) -> No
     assert (code, err.splitlines()[-1]) == (
         2,
         "floor tooltest run: error: argument --trials: 0: write a whole number, 1 or more",
+    )
+
+
+def test_a_curve_of_no_gates_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = told(capsys, "curve", "--gates", "0")
+    assert (code, err.splitlines()[-1]) == (
+        2,
+        "floor tooltest curve: error: argument --gates: 0: write a whole number, 1 or more",
     )
 
 

@@ -7,6 +7,7 @@ import errno
 import json
 import os
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,13 @@ import pytest
 from floor.errors import EndpointError, FloorError, UsageError
 from floor.sim import faults
 from floor.sim.tooling import Desk
-from floor.tooltest.run import plan, probes
+from floor.tooltest.run import plan, probes, runner, session
 from floor.tooltest.run.identity import identity
 from floor.tooltest.run.log import Log
 from floor.tooltest.run.plan import TIERS
 from floor.tooltest.run.runner import MOST_UNANSWERED, Run
 from floor.tooltest.run.send import Endpoint, make_client, send
+from floor.tooltest.run.session import Options
 from floor.tooltest.suite import read
 from floor.tooltest.trial.record import STREAMED, WHOLE, Record
 from floor.tooltest.wire.exchange import BROKEN, REFUSED, TIMED_OUT, Exchange
@@ -271,6 +273,50 @@ def test_trials_whose_endpoint_had_gone_are_made_again(tmp_path: Path) -> None:
         log.add(trial_record(trial=4))
     with Log(path, ABOUT) as log:
         assert [one.trial for one in log.done] == [0, 1, 3, 4]
+
+
+def test_of_a_baseline_every_trial_without_an_answer_is_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    with Log(path, ABOUT) as log:
+        for one in (silent(0), trial_record(trial=1)):
+            log.add(one)
+    with Log(path, ABOUT, again=True) as log:
+        assert log.done == [trial_record(trial=1)]
+        log.add(trial_record(trial=0))
+    with Log(path, ABOUT, again=True) as log:
+        assert sorted(one.trial for one in log.done) == [0, 1]
+        assert all(one.score == 1 for one in log.done)
+
+
+@pytest.mark.parametrize(
+    ("lost", "bar", "made"), [(1, True, True), (2, True, False), (2, False, True), (40, False, False)]
+)
+def test_a_bar_is_not_made_of_answers_that_are_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: int, bar: bool, made: bool
+) -> None:
+    """Of 72 trials one may be without an answer: each counts as a failure, and a worse build would pass."""
+    left = [lost]
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        if request.method == "GET":
+            page = models("m", max_model_len=131072).get(request.url.path)
+            return httpx.Response(200 if page else 404, json=page or {})
+        left[0] -= 1
+        if left[0] >= 0:
+            raise httpx.ReadTimeout("late")
+        return says_25(request)
+
+    monkeypatch.setattr(runner, "MOST_UNANSWERED", 99)
+    monkeypatch.setattr(session, "make_client", lambda endpoint: make_client(endpoint, httpx.MockTransport(handler)))
+    asked_for = Options(Endpoint("http://box"), TIERS["quick"], 3, sampling={"max_tokens": 64}, log=tmp_path / "log")
+    asked_for = replace(asked_for, bar=bar, concurrency=1)
+    if made:
+        assert len(asyncio.run(session.measure(asked_for)).trials) == 72
+        return
+    with pytest.raises(EndpointError) as error:
+        asyncio.run(session.measure(asked_for))
+    told = f"http://box: {lost} of 72 trials had no answer, the first: timed out after 0 s"
+    assert str(error.value) == told + (session.TOO_MANY if bar else "")
 
 
 def test_two_runs_do_not_share_a_log(tmp_path: Path) -> None:
