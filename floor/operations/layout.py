@@ -108,7 +108,8 @@ def _from_file(
     wants = [replace(want, measured=measured(want, config, told)) for want in models.wants]
     places = [layout_look.place(name, config, answered) for name, answered in told.items()]
     places = [taught(place, wants, constants()) for place in places]
-    found = (*left, *warnings(wants, config, places))
+    unlike = [line for want in wants for line in layout_models.unlike(config, want)]
+    found = (*left, *unlike, *warnings(wants, config, places))
     asked = [*here, *(want.name for want in wants)]
     return wants, [layout_models.others_of(config, place, asked) for place in places], found
 

@@ -67,6 +67,20 @@ def told(config: Config, names: Sequence[str], answers: Mapping[str, Mapping[str
     )
 
 
+def unlike(config: Config, want: Want) -> list[str]:
+    """Given the config and a model as it is computed, return a line for each copy or group that has another context or
+    kind of cache than that."""
+    found = []
+    for one in (*(copy for copy in config.copies(want.name) if copy.managed), *config.parts(want.name)[:1]):
+        own = {"context": one.context or want.context, "kv_cache": one.kv_cache}
+        other = [f"{key} {value}" for key, value in own.items() if value != getattr(want, key)]
+        if other:
+            found.append(
+                f"{one.backend} has {' and '.join(other)} in the file; it is computed as the others of its model"
+            )
+    return found
+
+
 def cut(config: Config, one: ResolvedCopy, layers: int) -> tuple[int, tuple[int, ...]] | None:
     """Given the config, a copy or the head of a group, and the layers of its model, return how many cards share each
     layer, and the layers of each stage; None where its arguments have no numbers there.

@@ -9,6 +9,7 @@ from typing import Any
 from floor.config import edit
 from floor.config.load import Loaded, examine
 from floor.config.model import Config, Model
+from floor.config.models import Split
 from floor.config.problem import KeyPath
 from floor.errors import RefusedError, UsageError
 from floor.layout.assign import Answer
@@ -17,6 +18,7 @@ from floor.layout.layouts import SPLIT
 from floor.sizes import GIB
 
 Edit = tuple[KeyPath, Any]
+PARTITION = "VLLM_PP_LAYER_PARTITION"
 _SETTINGS = {"context": "context", "kv_cache": "kv_cache", "cap": "max_requests"}
 
 
@@ -32,7 +34,7 @@ def proposed(loaded: Loaded, answers: Sequence[Answer], settings: Mapping[str, o
     for answer in answers:
         for path, value in edits(loaded.config, answer, settings, len(answers) > 1):
             text = edit.set_value(text, path, value, name)
-        by_hand += _left(loaded.config, answer)
+        by_hand += [*_left(loaded.config, answer), *_not_written(loaded.config, answer, settings)]
     if text != loaded.text:
         examine(text, name)
     return text, edit.diff(loaded.text, text, name), by_hand
@@ -69,7 +71,8 @@ def _copy(model: Model, path: KeyPath, place: int, backend: Backend, shared: boo
     engine = (own.engine if own else None) or model.engine
     if engine != "vllm":
         return  # others have no share
-    for option, value in _memory(backend, backend.boxes[0], shared).items():
+    said = shared or (own.cache_memory if own and "cache_memory" in own.model_fields_set else model.cache_memory)
+    for option, value in _memory(backend, backend.boxes[0], shared=bool(said)).items():
         if own is None or getattr(own, option) is None or getattr(own, option) != value:
             yield (*path, option), value
     args = {**model.args, **(own.args if own else {})}
@@ -78,32 +81,54 @@ def _copy(model: Model, path: KeyPath, place: int, backend: Backend, shared: boo
         if args.get(flag, 1) != many:
             yield (*path, "args", flag), many
     if stages > 1:
-        yield (*path, "env", "VLLM_PP_LAYER_PARTITION"), ",".join(map(str, backend.layers))
+        yield (*path, "env", PARTITION), ",".join(map(str, backend.layers))
 
 
 def _split(model: Model, base: KeyPath, backend: Backend, shared: bool) -> Iterator[Edit]:
-    parts = [{"box": box, **_memory(backend, box, shared)} for box in backend.boxes]
+    said = shared or _size_is_said(model)
+    parts = [{"box": box, **_memory(backend, box, shared=said)} for box in backend.boxes]
     options: dict[str, Any] = {"boxes": list(backend.boxes)}
     if backend.how == TENSOR or backend.tp > 1:
         options["tensor_parallel"] = backend.tp
     if backend.how != TENSOR:
         options["pipeline"] = list(backend.layers)
-    options["parts"] = parts
     if model.split is None:
-        yield (*base, "split"), options
+        yield (*base, "split"), {**options, "parts": parts}
         return
     for option in ("tensor_parallel", "pipeline"):
         if option not in options and getattr(model.split, option) is not None:
             options[option] = None  # what the other way of cutting left
     for option, value in options.items():
-        found = getattr(model.split, option)
-        plain = [part.model_dump(exclude_unset=True) for part in found] if option == "parts" else found
-        if plain != value:
+        if getattr(model.split, option) != value:
             yield (*base, "split", option), value
+    yield from _parts(model.split, (*base, "split", "parts"), parts)
 
 
-def _memory(backend: Backend, box: str, shared: bool) -> dict[str, Any]:
-    """The share of a box; beside other engines the bytes of its cache as well, which no share says exactly."""
+def _parts(split: Split, path: KeyPath, parts: Sequence[Mapping[str, Any]]) -> Iterator[Edit]:
+    """Each option by itself, so that what stands beside it stays; the whole list where a box has left the group."""
+    places = {part.box: number for number, part in enumerate(split.parts)}
+    if not places or not set(places) <= {part["box"] for part in parts}:
+        yield path, list(parts)
+        return
+    for part in parts:
+        place = places.setdefault(part["box"], len(places))
+        if place >= len(split.parts):
+            yield (*path, place), part
+            continue
+        for option, value in part.items():
+            if getattr(split.parts[place], option) != value:
+                yield (*path, place, option), value
+
+
+def _size_is_said(model: Model) -> bool:
+    """Whether the file says how large the cache of its group is: then what the layout has goes in its place."""
+    split = model.split
+    sizes = (model.cache_memory, *((split.cache_memory, *(part.cache_memory for part in split.parts)) if split else ()))
+    return any(size is not None for size in sizes)
+
+
+def _memory(backend: Backend, box: str, *, shared: bool) -> dict[str, Any]:
+    """The share of a box; beside other engines, or where the file says its size, the bytes of its cache as well."""
     uses = [used for used in backend.uses if used.box == box]
     found: dict[str, Any] = {"utilization": round(max(used.share for used in uses), 2)}
     if shared:
@@ -118,3 +143,21 @@ def _left(config: Config, answer: Answer) -> list[str]:
         return []
     more = [copy.box for copy in config.models[name].replicas if copy.box not in chosen.boxes]
     return [f"{name} has a copy on {box} that this layout has not; take it out of replicas by hand" for box in more]
+
+
+def _not_written(config: Config, answer: Answer, settings: Mapping[str, object]) -> Iterator[str]:
+    """What the layout was computed with, and `floor.yaml` has not."""
+    name, chosen = answer.want.name, answer.advice.chosen
+    if "quant" in settings:
+        yield f"{name}: its shares are those of weights in {settings['quant']}; fetch such a build and write its source"
+    drafting = config.models[name].args.get("speculative-config")
+    drafts = drafting.get("num_speculative_tokens", 0) if isinstance(drafting, Mapping) else 0
+    if "drafts" in settings and settings["drafts"] != drafts:
+        said = f"found {drafts} drafts in args (speculative-config), computed with {settings['drafts']}"
+        yield f"{name}: {said}; write them"
+    if chosen is None or chosen.mode == SPLIT:
+        return
+    one_stage = {backend.boxes[0] for backend in chosen.backends if len(backend.stages) == 1}
+    for copy in config.copies(name):
+        if copy.box in one_stage and PARTITION in copy.env:
+            yield f"{copy.backend} has one stage; take {PARTITION} out of its env, or it does not start"

@@ -192,3 +192,10 @@ def test_what_was_measured_of_one_cut_says_nothing_of_another() -> None:
         assert backend.tp == 4
         assert (backend.starts == 7.0) is backend.started is counts
         assert (backend.uses[0].overhead.origin == MEASURED) is counts
+
+
+def test_a_copy_with_another_context_than_is_computed_is_named() -> None:
+    text = CODER.replace("replicas: [rig]", "replicas: [rig, {box: big, context: 4096, kv_cache: fp8}]")
+    (line,) = [line for line in _question(_site(text)).warnings if "in the file" in line]
+    own = "has context 4096 and kv_cache fp8 in the file"
+    assert line == f"coder@big {own}; it is computed as the others of its model"

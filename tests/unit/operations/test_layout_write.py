@@ -113,3 +113,45 @@ def test_what_cannot_be_written_is_refused() -> None:
     bare = TEXT.replace(", fabric: {interface: fab0, address: 198.51.100.2}", "")
     with pytest.raises(ConfigError, match=r"boxes.spark-b.fabric"):
         _proposed(bare, _answers("auto"))
+
+
+GROUP = """\
+    split:
+      boxes: [spark-a, spark-b]
+      tensor_parallel: 2
+      parts:
+        # databases
+        - {box: spark-b, utilization: 0.5}  # half
+"""
+
+
+def test_parts_of_a_group_are_changed_one_option_at_a_time() -> None:
+    text, _, _ = _proposed(TEXT.replace("proxy:", f"{GROUP}proxy:"), _answers("auto"))
+    split = parse(text).models["flagship"].split
+    assert split is not None
+    assert [(part.box, part.utilization) for part in split.parts] == [("spark-b", 0.74), ("spark-a", 0.74)]
+    assert "# databases" in text
+    assert "# half" in text
+    assert _proposed(text, _answers("auto"))[1] == ""
+
+
+def test_a_size_of_the_cache_in_the_file_gives_way_to_that_of_the_layout() -> None:
+    said = TEXT.replace("    utilization: 0.6\n", "    utilization: 0.6\n    cache_memory: 1GiB\n")
+    text, _, _ = _proposed(said, _answers())
+    sizes = [copy.cache_memory for copy in parse(text).copies("flagship")]
+    assert [round((size or 0) / 2**30, 1) for size in sizes] == [21.3, 15.2]
+    assert _proposed(text, _answers())[1] == ""
+    split = parse(_proposed(said, _answers("auto"))[0]).models["flagship"].split
+    assert split is not None
+    assert all((part.cache_memory or 0) > 40 * 2**30 for part in split.parts)
+
+
+def test_what_the_file_cannot_be_given_is_named() -> None:
+    cut = TEXT.replace("    utilization", "    env: {VLLM_PP_LAYER_PARTITION: '60,40'}\n    utilization")
+    _, _, by_hand = _proposed(cut, _answers(), quant="nvfp4", drafts=4)
+    assert by_hand == [
+        "flagship: its shares are those of weights in nvfp4; fetch such a build and write its source",
+        "flagship: found 0 drafts in args (speculative-config), computed with 4; write them",
+        "flagship@spark-a has one stage; take VLLM_PP_LAYER_PARTITION out of its env, or it does not start",
+        "flagship@spark-b has one stage; take VLLM_PP_LAYER_PARTITION out of its env, or it does not start",
+    ]
