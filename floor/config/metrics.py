@@ -23,4 +23,4 @@ class Metrics(Part):
     """Addresses and networks that may open the status page, `/floor/` on the proxies' ports. Default: none, where there
     is no status page."""
     interval: Duration = 5.0
-    """Time between two looks at a copy."""
+    """Time between two looks at a copy, 500ms to 30s."""

@@ -9,6 +9,7 @@ from floor.config.problem import Problem
 
 _LONGEST_CONNECT = 75  # nginx: proxy_connect_timeout "cannot usually exceed 75 seconds"
 _LONGEST_INTERVAL = 60
+_LONGEST_LOOK = 30  # the status page makes its rates of looks within a minute
 
 
 def check(config: Config) -> Iterator[Problem]:
@@ -16,6 +17,8 @@ def check(config: Config) -> Iterator[Problem]:
     health, proxy = config.health, config.proxy
     if not 0.1 <= health.interval <= _LONGEST_INTERVAL:
         yield Problem(("health", "interval"), "a duration from 100ms to 60s")
+    if not 0.5 <= config.metrics.interval <= _LONGEST_LOOK:
+        yield Problem(("metrics", "interval"), "a duration from 500ms to 30s")
     if health.stall <= health.interval:
         found = f"{health.stall:g} s, not longer than health.interval ({health.interval:g} s)"
         yield Problem(("health", "stall"), "the time that the longest prompt takes to read, such as 300s", found)

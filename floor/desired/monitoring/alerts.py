@@ -157,12 +157,13 @@ ALERTS = (
 
 
 def alerts(config: Config) -> str:
-    """Given the config, return the file of rules: those above, and one for memory with the bounds that boxes have.
+    """Given the config, return the file of rules: those above, one for pools with the boxes that have one, and one for
+    memory with the bounds that boxes have.
 
     Raise UsageError without metrics.listen.
     """
     demand(config)
-    rules = [*ALERTS, *_memory(config)]
+    rules = [*ALERTS, _pools(config), *_memory(config)]
     group = {
         "name": "floor",
         "rules": [
@@ -177,6 +178,19 @@ def alerts(config: Config) -> str:
         ],
     }
     return "# Made by `floor export alerts`.\n" + yaml.safe_dump({"groups": [group]}, sort_keys=False, width=120)
+
+
+def _pools(config: Config) -> Alert:
+    """A proxy box whose pool has told nothing since the box booted: nothing that the pool tells can say so."""
+    boxes = "|".join(sorted(map(_literal, config.proxy.boxes)))
+    return Alert(
+        "FloorPoolMissing",
+        f'up{{job="{JOB}",instance=~"{boxes}"}} == 1 unless on (instance) floor_pool_age_seconds',
+        "5m",
+        CRITICAL,
+        "floor-pool on {{ $labels.instance }} has told nothing since the box booted: its proxy has nobody to send to."
+        " `floor logs pool`.",
+    )
 
 
 def _memory(config: Config) -> list[Alert]:
