@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from floor.box import files, paths
 from floor.box.locked import locked, mine
@@ -35,8 +36,9 @@ def append(
     line = (json.dumps(event, ensure_ascii=False, default=str) + "\n").encode("utf-8", "replace")
     with locked(place):
         try:
-            with place.open("ab") as file:
-                file.write(line)
+            with place.open("a+b") as file:
+                # What a power cut or a full disk left without an end would take this one with it.
+                file.write(line if _ended(file) else b"\n" + line)
                 size = file.tell()
         except OSError as error:
             raise FloorError(f"{place}: cannot be written ({error.strerror}); an event was lost: {text}") from error
@@ -45,16 +47,23 @@ def append(
             files.write(paths.EVENTS, kept[kept.find(b"\n") + 1 :], owner=mine(), root=root)
 
 
+def _ended(file: BinaryIO) -> bool:
+    if file.seek(0, os.SEEK_END) == 0:
+        return True
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) == b"\n"
+
+
 def read(lines: int, root: Path = paths.ROOT) -> list[dict[str, Any]]:
-    """Return the newest `lines` events, the oldest of them first; a line cut off by a crash is left out."""
+    """Return the newest `lines` events, the oldest of them first; what a crash left of a line is left out."""
     place = paths.under(root, paths.EVENTS)
     try:
-        found = place.read_bytes().splitlines()[-lines:] if lines > 0 else []
+        found = place.read_bytes().splitlines() if lines > 0 else []
     except FileNotFoundError:
         return []
     except OSError as error:
         raise FloorError(f"{place}: cannot be read ({error.strerror}); the agent reads it as root") from error
-    return [event for event in map(_event, found) if event is not None]
+    return _last(found, lines)
 
 
 def newest(lines: int, root: Path = paths.ROOT) -> list[dict[str, Any]]:
@@ -70,12 +79,26 @@ def newest(lines: int, root: Path = paths.ROOT) -> list[dict[str, Any]]:
     except OSError as error:
         raise FloorError(f"{place}: cannot be read ({error.strerror})") from error
     whole = found[1:] if size > TAIL else found
-    return [event for event in map(_event, whole[-lines:]) if event is not None]
+    return _last(whole, lines)
+
+
+def _last(found: Sequence[bytes], lines: int) -> list[dict[str, Any]]:
+    """The last so many that are events, however many lines among them are none."""
+    events: list[dict[str, Any]] = []
+    for line in reversed(found):
+        if len(events) >= lines:
+            break
+        if (event := _event(line)) is not None:
+            events.append(event)
+    return events[::-1]
 
 
 def _event(line: bytes) -> dict[str, Any] | None:
     try:
         event = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    return event if isinstance(event, dict) else None
+    if not isinstance(event, dict):
+        return None
+    at = event.get("at")
+    return event if isinstance(at, int | float) and not isinstance(at, bool) and math.isfinite(at) else None

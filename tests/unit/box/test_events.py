@@ -70,3 +70,26 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "var").touch()
     with pytest.raises(FloorError, match=r"cannot be locked .*; `floor setup` makes its folder"):
         events.append("pool", "x", at=1.0, root=tmp_path)
+
+
+def test_an_event_after_a_line_that_was_cut_off(tmp_path: Path) -> None:
+    """A power cut, or a full disk, leaves part of a line: the next event is not lost with it."""
+    place = paths.under(tmp_path, paths.EVENTS)
+    events.append("pool", "first", at=1.0, root=tmp_path)
+    with place.open("ab") as file:
+        file.write(b'{"at": 2.0, "who": "po')
+    events.append("pool", "third", at=3.0, root=tmp_path)
+    for read in (events.read, events.newest):
+        assert [event["text"] for event in read(5, tmp_path)] == ["first", "third"]
+        assert [event["text"] for event in read(2, tmp_path)] == ["first", "third"]
+        assert read(0, tmp_path) == []
+
+
+@pytest.mark.parametrize("line", ["{}", '{"at": "x"}', '{"at": NaN}', '{"at": true}', '{"at": null}', "[" * 20_000])
+def test_a_line_that_is_no_event(tmp_path: Path, line: str) -> None:
+    """Without a time it has no place among those of all boxes."""
+    events.append("pool", "first", at=1.0, root=tmp_path)
+    with paths.under(tmp_path, paths.EVENTS).open("a") as file:
+        file.write(line + "\n")
+    assert [event["text"] for event in events.read(5, tmp_path)] == ["first"]
+    assert [event["text"] for event in events.newest(5, tmp_path)] == ["first"]
