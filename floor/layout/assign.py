@@ -104,9 +104,7 @@ def leave(places: Sequence[Place], backends: Sequence[Backend]) -> list[Place]:
                 if used.box != place.name:
                     continue
                 # cards that are alike stand for each other
-                spot = next(
-                    (n for n in free if cards[n].name == used.card.name and cards[n].taken == used.card.taken), None
-                )
+                spot = next((n for n in free if cards[n] == used.card), None)
                 spot = spot if spot is not None else next(n for n in free if cards[n].name == used.card.name)
                 free.remove(spot)
                 more = used.weights + used.overhead.total + used.cache

@@ -18,7 +18,8 @@ class Card:
 
     `memory`: bytes that its driver shows (GB10: MemTotal); `bandwidth`: bytes a second; `compute`: operations a second
     in 16 bits, dense; `kind` of memory: what its efficiency and its fixed cost go by; `taken`: bytes that other engines
-    of the same layout have on it.
+    of the same layout have on it; `others`: bytes that programs other than floor's engines have on it, where it has a
+    memory of its own.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Card:
     kind: str
     unified: bool = False
     taken: float = 0.0
+    others: float = 0.0
 
 
 def _card(name: str, gib: float, gbs: float, tflops: float, kind: str, *, unified: bool = False) -> Card:

@@ -60,7 +60,7 @@ class Place:
 
     def usable(self, card: Card) -> float:
         """Given one of its cards, return the bytes that an engine on it gets in all."""
-        free = card.memory - self.others - card.taken - (_BLIND if card.unified else 0)
+        free = card.memory - self.others - card.others - card.taken - (_BLIND if card.unified else 0)
         given = self.share(card) * card.memory - (0 if card.unified else card.taken)
         return max(0.0, min(given, free))
 

@@ -73,5 +73,5 @@ def use(place: Place, card: Card, weights: float, beside: Overhead, cache: float
     """Given a card and what lies on it, return its memory by part; the share is rounded up to two places."""
     taken = weights + beside.total + cache
     share = min(place.share(card), math.ceil(taken / card.memory * 100) / 100)
-    others = place.others + card.taken
+    others = place.others + card.others + card.taken
     return Use(place.name, card, weights, beside, cache, others, card.memory - others - taken, share)

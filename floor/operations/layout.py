@@ -106,7 +106,10 @@ def _from_file(
     models = layout_models.told(config, chosen, told)
     left = _left_out(models, names)
     wants = [replace(want, measured=measured(want, config, told)) for want in models.wants]
-    places = [layout_look.place(name, config, answered) for name, answered in told.items()]
+    places = [
+        layout_models.seen(config, layout_look.place(name, config, answered), answered["gpus"])
+        for name, answered in told.items()
+    ]
     places = [taught(place, wants, constants()) for place in places]
     unlike = [line for want in wants for line in layout_models.unlike(config, want)]
     found = (*left, *unlike, *warnings(wants, config, places))

@@ -105,6 +105,29 @@ def cut(config: Config, one: ResolvedCopy, layers: int) -> tuple[int, tuple[int,
     return tp, tuple(stages)
 
 
+def seen(config: Config, place: Place, gpus: Sequence[Mapping[str, Any]]) -> Place:
+    """Given the config, a box and what its driver tells of its cards, return the box with what others than floor's
+    engines have on cards with a memory of their own.
+
+    A driver does not tell whose memory it is. What is used up to an engine's share is the engine's, where at least half
+    of the share is used: less is no engine that runs.
+    """
+    own = [0.0] * len(place.cards)
+    for name in config.models:
+        here = [one for one in (*config.copies(name), *config.parts(name)) if one.managed and one.box == place.name]
+        sizes = [0.0] * len(own)  # copies and a part of the group of one model never run side by side
+        for one in here:
+            for number in _numbers(one, place.cards, _ranks(config, one)):
+                sizes[number] = max(sizes[number], layout_look.own_memory(one, place.cards[number].memory))
+        own = [before + more for before, more in zip(own, sizes, strict=True)]
+    cards = []
+    for number, card in enumerate(place.cards):
+        used = float(gpus[number].get("used") or 0) if number < len(gpus) and not card.unified else 0.0
+        beyond = used - own[number] if used >= own[number] / 2 else used
+        cards.append(replace(card, others=max(0.0, beyond)))
+    return replace(place, cards=tuple(cards))
+
+
 def others_of(config: Config, place: Place, names: Collection[str]) -> Place:
     """Given the config, a box and the models that are asked for, return the box with what the engines of the others
     take of its cards: they stay where they are."""

@@ -43,7 +43,8 @@ def found(site: Site) -> list[str]:
     places, unknown = [], []
     for name, answered in told.items():
         try:
-            places.append(taught(layout_look.place(name, config, answered), wants, constants()))
+            box = layout_models.seen(config, layout_look.place(name, config, answered), answered["gpus"])
+            places.append(taught(box, wants, constants()))
         except UsageError as error:
             unknown.append(f"not looked at: {error}")
     unread = [f"not looked at: {'; '.join(why.splitlines())}" for why in models.unread.values()]

@@ -199,3 +199,31 @@ def test_a_copy_with_another_context_than_is_computed_is_named() -> None:
     (line,) = [line for line in _question(_site(text)).warnings if "in the file" in line]
     own = "has context 4096 and kv_cache fp8 in the file"
     assert line == f"coder@big {own}; it is computed as the others of its model"
+
+
+USED = [
+    (0, True, 0),
+    (21, True, 0.94),  # the copy that runs, and its processes' own
+    (20, True, 0),  # it has not used all of its share yet
+    (5, True, 5),  # less than half of it: it does not run
+    (5, False, 5),
+]
+
+
+@pytest.mark.parametrize(("used", "ours", "others"), USED)
+def test_what_others_have_on_a_card_is_not_there(used: float, ours: bool, others: float) -> None:
+    """0.85 of 23.6 GiB is 20.06 GiB."""
+    parsed = _parsed(CODER if ours else CODER.replace("[rig]", "[big]"))
+    place = Place("rig", (CARDS["rtx-3090"],) * 2)
+    seen = layout_models.seen(parsed, place, [{"used": int(used * GIB)}, {"used": None}])
+    assert seen.cards[0].others / GIB == pytest.approx(others, abs=0.01)
+    assert seen.cards[1].others == 0
+    assert seen.usable(seen.cards[0]) == pytest.approx(min(0.9 * 23.6, 23.6 - others) * GIB, abs=0.01 * GIB)
+
+
+def test_a_card_that_others_have_filled_is_left_out_of_a_layout() -> None:
+    full = [{**RTX[0], "used": int(20 * GIB)}, *RTX * 3]
+    site = cast("Site", _Site(BOXES + CODER.replace("[rig]", "[big]") + END, {"rig": _told(full), "big": _told(RTX)}))
+    found = _question(site)
+    (backend,) = find(Books(found.wants[0], constants()), [found.places[0]]).layouts[0].backends
+    assert [card.others for stage in backend.stages for card in stage.cards] == [0.0] * len(backend.uses)
