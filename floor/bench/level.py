@@ -136,6 +136,8 @@ def to_json(found: Level) -> dict[str, Any]:
 
 def from_json(entry: dict[str, Any]) -> Level:
     """What `to_json` made. Raise ValueError, TypeError or KeyError if it is none."""
+    if not entry["rates"]:
+        raise ValueError("a level without a rate")
     return Level(
         float(entry["at"]),
         tuple(float(rate) for rate in entry["rates"]),

@@ -69,10 +69,13 @@ def as_json(run: Run) -> dict[str, Any]:
 
 
 def former(place: Path, setting: dict[str, Any]) -> Run:
-    """The run in a file to go on with, an empty one where there is none. Raise UsageError if it is another run's."""
+    """The run in a file to go on with, an empty one where there is none. That one is kept there: where it cannot be is
+    known before anything is measured. Raise UsageError if it is another run's, FloorError if it cannot be kept."""
     if not place.exists():
-        return Run(setting)
+        save(place, Run(setting))
     found = load(place)
+    if not found.levels:
+        return Run(setting)
     different = sorted(key for key in {*setting, *found.setting} if setting.get(key) != found.setting.get(key))
     if different:
         raise UsageError(f"{place}: holds a run with other {', '.join(different)}; name another file with --out")

@@ -55,13 +55,15 @@ class Traffic:
         try:
             told = json.loads(line)
             self._take(told)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             self._unread += 1
 
     def _take(self, told: Mapping[str, Any]) -> None:
         tried = [self._copies.get(word, NOBODY) for word in _words(told["upstream"])]
         copy = tried[-1] if tried else NOBODY
-        model, status, seconds = str(told["model"]), int(told["status"]), float(told["seconds"])
+        model, status, seconds = str(told["model"]), int(told["status"]), _seconds(told["seconds"])
+        last = _words(told["header"])[-1:]
+        first = None if last in ([], [""], ["-"]) else _seconds(last[0])
         if len(self._requests) < _MOST:
             self._requests[(("copy", copy), ("model", model), ("status", str(status)))] += 1
         for earlier in tried[:-1]:
@@ -70,9 +72,8 @@ class Traffic:
         labels = (("copy", copy), ("model", model))
         if copy and len(self._whole) < _MOST:
             self._whole.setdefault(labels, _Times()).add(seconds)
-            first = _words(told["header"])[-1:]
-            if first and first[0] not in ("", "-"):
-                self._first.setdefault(labels, _Times()).add(float(first[0]))
+            if first is not None:
+                self._first.setdefault(labels, _Times()).add(first)
 
     def families(self) -> list[Family]:
         """What was counted, as families of the page."""
@@ -108,6 +109,14 @@ class Traffic:
                 {(): float(self._unread)},
             ),
         ]
+
+
+def _seconds(value: Any) -> float:
+    """A time of nginx's. Raise ValueError for what is none: any user of the box can write such a line."""
+    found = float(value)
+    if not 0 <= found < math.inf:
+        raise ValueError("no time")
+    return found
 
 
 def _words(text: object) -> list[str]:

@@ -6,16 +6,19 @@ import json
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from floor.bench import run
 from floor.bench.level import Level, from_json
 from floor.config.model import ResolvedCopy
-from floor.errors import BoxError, FloorError
+from floor.errors import BoxError, FloorError, UsageError
 from floor.operations.apart import apart, look, running
 from floor.operations.bench import Plan, former, kept, repeated, worded
 from floor.operations.drain import Say
 from floor.operations.lease import Lease
 from floor.operations.site import Site
+
+MOST = 12 * 1024 * 1024  # bytes of requests; a call to a box has room for 16 MiB
 
 
 def measure(site: Site, copy: ResolvedCopy, plan: Plan, place: Path, say: Say, *, last: bool) -> tuple[run.Run, str]:
@@ -27,6 +30,7 @@ def measure(site: Site, copy: ResolvedCopy, plan: Plan, place: Path, say: Say, *
     found = former(plan, place, say)
     if run.due(found, plan.levels) is None:
         return found, run.stop(found.levels)
+    requests = _carried(plan)
     asked_from = _from(site, copy)
     first = int(time.time()) % 1_000_000 * 1000  # no prompt is one of an earlier run
     aim = look(site, copy)
@@ -37,7 +41,7 @@ def measure(site: Site, copy: ResolvedCopy, plan: Plan, place: Path, say: Say, *
             how = "a second" if plan.open_loop else "at once"
             say(f"measuring {at:g} {how} for {plan.seconds:g} s, from {asked_from}")
             _held(lease, place)
-            level = _level(site, asked_from, copy, plan, at, first)
+            level = _level(site, asked_from, copy, plan, requests, at, first)
             _held(lease, place)  # lost meanwhile, pools may have sent requests, too
             first += max(level.requests, 1)
             found = kept(found, level, place, say)
@@ -56,8 +60,21 @@ def _from(site: Site, copy: ResolvedCopy) -> str:
     return next((box for box in proxies if box != copy.box), proxies[0])
 
 
-def _level(site: Site, box: str, copy: ResolvedCopy, plan: Plan, at: float, first: int) -> Level:
-    requests = [{"path": one.path, "body": dict(one.body), "numbered": one.numbered} for one in plan.requests]
+def _carried(plan: Plan) -> list[dict[str, Any]]:
+    """The requests as a box is sent them. Raise UsageError where that is more than one call carries."""
+    found = [{"path": one.path, "body": dict(one.body), "numbered": one.numbered} for one in plan.requests]
+    size = len(json.dumps(found))
+    if size > MOST:
+        raise UsageError(
+            f"{plan.traffic}: holds {size / 2**20:.0f} MiB of requests; a box is sent at most {MOST // 2**20} MiB "
+            "with --copy: leave some out"
+        )
+    return found
+
+
+def _level(
+    site: Site, box: str, copy: ResolvedCopy, plan: Plan, requests: list[dict[str, Any]], at: float, first: int
+) -> Level:
     order = {"url": plan.url, "model": plan.model, "key": copy.key, "requests": requests, "first": first}
     found: Level | None = None
     for line in site.boxes[box].stream(

@@ -73,3 +73,5 @@ def test_what_is_kept_is_read_again() -> None:
     assert from_json(to_json(found)) == found
     with pytest.raises(KeyError):
         from_json({"at": 1})
+    with pytest.raises(ValueError, match="a level without a rate"):
+        from_json({**to_json(found), "rates": []})

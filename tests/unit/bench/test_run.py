@@ -19,7 +19,7 @@ from floor.bench.level import Level
 from floor.bench.traffic import built_in, read
 from floor.cli.bench_table import compared, measured, said
 from floor.config import parse
-from floor.errors import UsageError
+from floor.errors import FloorError, UsageError
 from floor.operations import bench, bench_write
 
 EACH = {"p50": 0.01, "p90": 0.02}
@@ -75,7 +75,10 @@ def test_what_failed_above_tells_nothing_of_fewer() -> None:
 
 def test_a_run_with_another_setting_is_not_mixed_in(tmp_path: Path) -> None:
     place = tmp_path / "b.json"
-    assert run.former(place, dict(SETTING)).levels == ()
+    for setting in (SETTING, {**SETTING, "url": "http://h:3"}, SETTING):  # nothing was measured: it is nobody's
+        assert run.former(place, dict(setting)) == run.Run(dict(setting))
+    with pytest.raises(FloorError, match="cannot be written"):
+        run.former(tmp_path / "no" / "b.json", dict(SETTING))
     run.save(place, run.Run(dict(SETTING), (level(1, 30.0),)))
     with pytest.raises(UsageError, match=r"holds a run with other seconds, url; name another file with --out"):
         run.former(place, {**SETTING, "url": "http://h:2", "seconds": 5.0})

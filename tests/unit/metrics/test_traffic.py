@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -82,6 +83,17 @@ def test_a_client_that_went_away() -> None:
 @pytest.mark.parametrize("text", ["", "no JSON", "[]", "{}", '{"upstream": 3}', line(status="x"), "[" * 100_000])
 def test_lines_that_are_none(text: str) -> None:
     assert counted(text) == {"unread_lines_total": 1}
+
+
+INF, NAN = float("inf"), float("nan")
+
+
+@pytest.mark.parametrize(
+    "told", [{"status": INF}, {"seconds": NAN}, {"seconds": INF}, {"seconds": -5}, {"header": "nan"}, {"header": "inf"}]
+)
+def test_numbers_that_nginx_does_not_write(told: dict[str, Any]) -> None:
+    """Any user of the box can log under nginx's name: such a line ends nothing, and spoils no sum."""
+    assert counted(line(**told)) == {"unread_lines_total": 1}
 
 
 def test_longer_than_any_bound() -> None:

@@ -116,10 +116,10 @@ def test_a_level_in_which_the_hold_was_lost_is_not_kept(
     """The pools may have sent requests, too."""
     real = bench_copy._level
 
-    def losing(site: Any, box: str, copy: Any, plan: Plan, at: float, first: int) -> Level:
-        if at == 2:
+    def losing(*given: Any) -> Level:
+        if given[-2] == 2:  # the level
             held[0].lost.set()
-        return real(site, box, copy, plan, at, first)
+        return real(*given)
 
     held: list[lease.Lease] = []
     enter = lease.Lease.__enter__
@@ -130,12 +130,27 @@ def test_a_level_in_which_the_hold_was_lost_is_not_kept(
     assert [level.at for level in run.load(tmp_path / "run.json").levels] == [1]
 
 
+def test_what_cannot_be_done_is_said_before_the_copy_is_taken_out(
+    deployed: Situation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    site, copy = deployed.site(), drain.find(deployed.site(), "flagship@spark-b")
+    with pytest.raises(FloorError, match="cannot be written"):
+        bench_copy.measure(site, copy, plan(1), tmp_path / "no" / "run.json", deployed.said.append, last=False)
+    monkeypatch.setattr(bench_copy, "MOST", 100)
+    with pytest.raises(
+        UsageError, match="short: holds 0 MiB of requests; a box is sent at most 0 MiB with --copy: leave"
+    ):
+        bench_copy.measure(site, copy, plan(1), tmp_path / "run.json", deployed.said.append, last=False)
+    assert deployed.said == []
+    assert deployed.world.log == []
+
+
 def test_no_result_is_an_error(deployed: Situation, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(deployed.box("spark-a")), "stream", lambda *_: iter(["", "{}", "no"]))
     site = deployed.site()
     copy = drain.find(site, "flagship@spark-b")
     with pytest.raises(BoxError, match="spark-a: the measurement ended without a result"):
-        bench_copy._level(site, "spark-a", copy, plan(1), 1, 0)
+        bench_copy._level(site, "spark-a", copy, plan(1), [], 1, 0)
 
 
 def test_one_that_is_still_asked_is_not_measured(
