@@ -37,7 +37,8 @@ def swap(
     """Bring another build of a model to its copies, one at a time, each tested for tool calls before it serves.
 
     Writes what is given into floor.yaml; with nothing given, takes the file as it was edited. A build that does not
-    pass goes back, and the file with it: exit 1 and a report. Run again it goes on where it stopped.
+    pass goes back, and the file with it: exit 1 (6 where the test leaves it open) and a report. Run again it goes on
+    where it stopped.
     """
     from floor.errors import UsageError
     from floor.operations.swap import Terms

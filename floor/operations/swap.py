@@ -58,7 +58,7 @@ def swap(site: Site, model: str, wish: Wish, terms: Terms) -> Outcome:
     said; UsageError for a model that is not there, RefusedError where something else is not as the boxes have it or an
     operation was left, and as `Change.run` does.
     """
-    fresh, given = edited(site.loaded, model, wish), swap_start.given(terms.baseline)
+    fresh, given = edited(site.loaded, model, wish), swap_start.given(terms.baseline, model)
     aim = site.observe(patience=LOST_POLL)
     left = unfinished(aim.seen)
     resumes = left is not None and left.verb == SWAP

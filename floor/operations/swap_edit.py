@@ -86,11 +86,13 @@ def _fetch(text: str) -> dict[str, str] | None:
 
 
 def _pair(text: str) -> tuple[str, Any]:
-    """NAME=VALUE; the value is JSON where it can be read as that, else a text."""
+    """NAME=VALUE; the value is JSON where it can be read as that, which NaN and Infinity are not, else a text."""
     name, equals, value = text.partition("=")
     if not (name and equals):
         raise UsageError(f"--args {text}: write NAME=VALUE, such as tool-call-parser=hermes")
     try:
-        return name.removeprefix("--"), json.loads(value)
+        found = json.loads(value)
+        json.dumps(found, allow_nan=False)
     except ValueError:
-        return name.removeprefix("--"), value
+        found = value
+    return name.removeprefix("--"), found

@@ -16,14 +16,17 @@ from floor.tooltest.report import result
 from floor.tooltest.suite import read
 
 
-def given(path: Path | None) -> str:
+def given(path: Path | None, model: str) -> str:
     """Given the file of a baseline that was made before (None: none was), return its text, empty for none. Raise
-    UsageError for what is none, or is of other scenarios."""
+    UsageError for what is none, is of other scenarios, or of another model than that one."""
     if path is None:
         return ""
     found = result.read(path)
     if found.setting.get("suite") != read.digest():
         raise UsageError(f"{path}: is of other scenarios than this release has; make it anew")
+    tested = str(found.tested.get("model", model))
+    if tested.removesuffix(":latest") != model:  # Ollama's tag
+        raise UsageError(f"{path}: is of {tested}, not of {model}; give one of the model that changes")
     return json.dumps(found.document(), ensure_ascii=False)
 
 

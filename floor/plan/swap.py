@@ -27,7 +27,7 @@ class GatedError(FloorError):
         self.copy, self.told, self.word = copy, told, str(told["word"])
         reasons = "; ".join(str(one) for one in told.get("reasons") or ())
         super().__init__(f"{copy.backend}: {self.word}: {reasons}")
-        self.exit_code = 7 if told.get("down") else 1
+        self.exit_code = 7 if told.get("down") else 6 if self.word == gate.HOLD else 1
 
 
 def plan_swap(aim: Aim, text: str, swap: Swap) -> Plan:

@@ -215,8 +215,10 @@ def test_what_is_left_open_is_asked_for(deployed: Situation, answer: bool) -> No
         assert deployed.swap("flagship", PARSER).complete
         assert len(deployed.asked) == 2
     else:
-        with pytest.raises(FloorError, match="flagship@spark-a: HOLD: as a test wants HOLD\n  the build before it is"):
+        told = "flagship@spark-a: HOLD: as a test wants HOLD\n  the build before it is"
+        with pytest.raises(FloorError, match=told) as error:
             deployed.swap("flagship", PARSER)
+        assert error.value.exit_code == 6
     assert deployed.asked[0] == (
         "flagship@spark-a: the test leaves it open (as a test wants HOLD). Let it in all the same?"
     )
@@ -257,6 +259,15 @@ def test_a_baseline_of_other_scenarios_is_refused(deployed: Situation, tmp_path:
     with pytest.raises(UsageError) as error:
         deployed.swap("flagship", PARSER, baseline=file)
     assert str(error.value) == f"{file}: is of other scenarios than this release has; make it anew"
+
+
+def test_a_baseline_of_another_model_is_refused(deployed: Situation, tmp_path: Path) -> None:
+    file = tmp_path / "before.json"
+    of = Result({"suite": read.digest()}, "gate", 1, {"model": "second"}, "", 0.0, 0.0, [], [])
+    file.write_text(json.dumps(of.document()))
+    with pytest.raises(UsageError) as error:
+        deployed.swap("flagship", PARSER, baseline=file)
+    assert str(error.value) == f"{file}: is of second, not of flagship; give one of the model that changes"
 
 
 def test_one_copy_alone_is_away_until_it_has_passed_and_that_is_said(situation: Situation) -> None:

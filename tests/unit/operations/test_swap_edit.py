@@ -53,6 +53,12 @@ def test_arguments_are_read_as_json_where_they_can_be() -> None:
     }
 
 
+@pytest.mark.parametrize("value", ["NaN", "-Infinity", "1e999", "[1, NaN]", "[1"])
+def test_what_is_no_json_is_a_text(value: str) -> None:
+    config = edited(loaded(TWO_BOXES), "flagship", Wish(args=[f"tool-call-parser={value}"])).config
+    assert config.models["flagship"].args == {"tool-call-parser": value}
+
+
 def test_other_weights_are_from_somewhere_else() -> None:
     with pytest.raises(UsageError) as error:
         edited(loaded(FETCHED), "flagship", Wish(source="/models/new"))
