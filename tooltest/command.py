@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -50,6 +51,21 @@ def main(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print(f"interrupted{_goes_on(flags)}", file=sys.stderr)
         return INTERRUPTED
+    except BrokenPipeError:  # nobody reads it any more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return INTERRUPTED
+    except Exception as error:
+        if os.environ.get("FLOOR_DEBUG"):
+            raise
+        told = FloorError(_unexpected(error))
+        print(f"error: {told}{_goes_on(flags)}", file=sys.stderr)
+        return _ended(flags, told)
+
+
+def _unexpected(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is None:  # stdout, which has no name
+        return f"the report cannot be written: {error.strerror}"
+    return f"this is a defect of floor: {type(error).__name__}: {error}; FLOOR_DEBUG=1 shows where, please report it"
 
 
 def _ended(flags: Flags, error: FloorError) -> int:

@@ -16,7 +16,7 @@ QUICK = 2  # scenarios of each kind in the quick tier
 @dataclass(frozen=True)
 class Wanted:
     """A call that is wanted, and what the mock tool answers. In `args`, `{$like: x}` takes x in any case,
-    `{$in: [x, y]}` either, `{$any: true}` whatever fits the schema."""
+    `{$in: [x, y]}` either, `{$text: x}` x with a line end or without."""
 
     tool: str
     args: Mapping[str, Any]
@@ -37,8 +37,8 @@ class Turn:
     """What the user says, and what is right then.
 
     `choice` and `parallel` go with the first request of the turn. `together`: all calls are to come in one answer.
-    `until_called`: the turn ends with its calls, no words are wanted. `optional`: arguments that may also be given,
-    by tool, each with the values that are right.
+    `until_called`: the turn ends with its calls, no words are wanted. Of the last answer's words: `says` are to be in
+    it, of `says_any` one, of `never` none; `reply` is what a perfect model says.
     """
 
     user: str
@@ -58,8 +58,8 @@ class Turn:
 class Scenario:
     """`tools` are the definitions as requests carry them. `nonces`: placeholder to kind of value.
 
-    `harmless`: tools that may be called besides, at the cost of half a point. `forbidden` is everything that must not
-    be called at all, whatever else was right.
+    `harmless`: tools that may be called besides, at the cost of half a point. `optional`: arguments that may also be
+    given, by tool, each with the values that are right.
     """
 
     name: str

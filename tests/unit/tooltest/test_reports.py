@@ -188,6 +188,35 @@ def test_ci_is_told_of_an_endpoint_that_is_down(
     assert error.get("message") == "http://x: does not answer"
 
 
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "the report cannot be written: No space left on device"),
+        (
+            KeyError("x"),
+            "this is a defect of floor: KeyError: 'x'; FLOOR_DEBUG=1 shows where, please report it",
+        ),
+    ],
+)
+@pytest.mark.parametrize(("name", "code"), [("compare", 7), ("curve", 1)])
+def test_a_defect_is_no_verdict_and_no_traceback(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    words: str,
+    name: str,
+    code: int,
+) -> None:
+    def fails(_flags: object) -> int:
+        raise error
+
+    monkeypatch.setitem(command._COMMANDS, name, fails)
+    assert told(capsys, name, *(["a", "b"] if name == "compare" else [])) == (code, "", f"error: {words}\n")
+    monkeypatch.setenv("FLOOR_DEBUG", "1")
+    with pytest.raises(type(error)):
+        command.main([name, *(["a", "b"] if name == "compare" else [])])
+
+
 def test_a_gate_that_cannot_tell_is_no_block(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     files = save(BEFORE, tmp_path / "before"), save(GOOD, tmp_path / "after")
