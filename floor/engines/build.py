@@ -12,27 +12,20 @@ from pathlib import PurePosixPath
 from floor.engines.docker import DOCKER
 
 Words = tuple[str, ...]
-# Where it listens, how much it holds, how many it serves and who its ranks are: none of it changes an answer.
-LAUNCH = frozenset(
-    f"--{name}"
-    for name in (
-        *("host", "port", "served-model-name", "alias", "shutdown-timeout", "disable-uvicorn-access-log", "metrics"),
-        *("max-model-len", "max-num-seqs", "gpu-memory-utilization", "kv-cache-memory-bytes", "ctx-size", "parallel"),
-        *(
-            "nnodes",
-            "node-rank",
-            "master-addr",
-            "master-port",
-            "headless",
-            "tensor-parallel-size",
-            "pipeline-parallel-size",
-        ),
-    )
-)
+# Where it listens, what it tells, how much it holds, how many it serves, how it is cut and who its ranks are: none of
+# that changes an answer.
+_LAUNCH = """
+    host port served-model-name alias shutdown-timeout metrics
+    disable-uvicorn-access-log uvicorn-log-level enable-log-requests no-enable-log-requests disable-log-stats
+    max-model-len max-num-seqs max-num-batched-tokens gpu-memory-utilization kv-cache-memory-bytes ctx-size parallel
+    threads threads-http n-gpu-layers gpu-layers tensor-split main-gpu
+    nnodes node-rank master-addr master-port headless tensor-parallel-size pipeline-parallel-size
+"""
+LAUNCH = frozenset(f"--{name}" for name in _LAUNCH.split())
 VARIABLES = re.compile(
-    r"FLOOR_\w+|PATH|HOME|XDG_CACHE_HOME|\w*_CACHE(_DIR|_PATH)?|FLASHINFER_WORKSPACE_BASE|\w*_OFFLINE|"
-    r"VLLM_NO_USAGE_STATS|VLLM_PP_LAYER_PARTITION|VLLM_HOST_IP|\w*_IFNAME|UCX_NET_DEVICES|NCCL_\w+|"
-    r"OLLAMA_(HOST|CONTEXT_LENGTH|NUM_PARALLEL|KEEP_ALIVE|ORIGINS|LOAD_TIMEOUT|MAX_QUEUE)"
+    r"FLOOR_\w+|PATH|HOME|HF_HOME|XDG_CACHE_HOME|\w*_CACHE(_DIR|_PATH)?|FLASHINFER_WORKSPACE_BASE|\w*_OFFLINE|"
+    r"VLLM_NO_USAGE_STATS|VLLM_LOGGING_LEVEL|VLLM_PP_LAYER_PARTITION|VLLM_HOST_IP|\w*_IFNAME|UCX_NET_DEVICES|NCCL_\w+|"
+    r"OMP_NUM_THREADS|OLLAMA_(HOST|CONTEXT_LENGTH|NUM_PARALLEL|KEEP_ALIVE|ORIGINS|LOAD_TIMEOUT|MAX_QUEUE)"
 )
 _INTERPRETER = re.compile(r"python[\d.]*")
 

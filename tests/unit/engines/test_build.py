@@ -31,6 +31,18 @@ def test_where_it_listens_and_how_much_it_holds_is_no_part_of_it() -> None:
     assert changes(build(VLLM, {}), build(other, {})) == []
 
 
+LLAMA = ("/opt/llama-server", "--model", "/models/a.gguf", "--jinja", "--n-gpu-layers", "999")
+SAME: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
+    (LLAMA, (*LLAMA[:-1], "20", "--tensor-split", "2,1", "--main-gpu", "1", "--threads", "8")),
+    (VLLM, (*VLLM, "--max-num-batched-tokens", "4096", "--uvicorn-log-level", "warning", "--disable-log-stats")),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_how_it_is_cut_and_what_it_tells_is_none_either(one: tuple[str, ...], other: tuple[str, ...]) -> None:
+    assert build(one, {}) == build(other, {"OMP_NUM_THREADS": "8", "VLLM_LOGGING_LEVEL": "DEBUG", "HF_HOME": "/x"})
+
+
 DIFFERENT: list[tuple[tuple[str, ...], dict[str, str], str]] = [
     (("/opt/vllm/bin/vllm", "serve", "/models/b", *VLLM[3:]), {}, "vllm serve /models/a → /opt/vllm/bin/vllm serve"),
     ((*VLLM[:-1], "bfloat16"), {}, "--dtype float32 → bfloat16"),
