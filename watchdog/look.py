@@ -28,7 +28,7 @@ _ALIVE = (*UP, "activating")
 class World:
     """What is looked at through. `ask` asks engines, `clock` is monotonic, `seek` returns who else could start or stop
     our engines, `around` who would share a port or the memory and belongs to nobody, `beside` which programs of the box
-    ask engines on these ports."""
+    ask its engines, on these ports, or others' at these places."""
 
     root: Path
     clock: Callable[[], float]
@@ -37,7 +37,7 @@ class World:
     ask: Callable[..., Answers] = ask
     seek: Callable[..., Mapping[str, object]] = later.look
     around: Callable[[int], tuple[str, ...]] = lambda port: (*strangers.engines(), *strangers.holders(port))
-    beside: Callable[[Collection[int]], list[dict[str, Any]]] = direct.here
+    beside: Callable[[Collection[int], Collection[direct.Place]], list[dict[str, Any]]] = direct.here
 
 
 def look(settings: Settings, world: World) -> tuple[Box, dict[str, Seen]]:

@@ -118,14 +118,15 @@ class Round:
         root = self.world.root
         before = {one["address"] for one in direct.last(root)}
         ports = {copy.port for copy in self.settings.copies if copy.port}
-        found = [*direct.look(self.world.run), *self.world.beside(ports)]
+        others = direct.engines({copy.backend for copy in self.settings.copies}, root)
+        found = [*direct.look(self.world.run), *self.world.beside(ports, others)]
         try:
             direct.keep(found, root)
         except FloorError as error:
             self.log(str(error))
         for one in found:
             if one["address"] not in before:
-                text = f"{one['address']} asked an engine of this box past the proxy"
+                text = f"{one['address']} asked {direct.words(one['address'])} past the proxy"
                 self.log(text)
                 self._event(text, {"address": one["address"], "direct": True})
 

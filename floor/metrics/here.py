@@ -21,8 +21,10 @@ GPU_TIMEOUT = 10.0
 AGAIN = 5.0  # seconds before the journal is followed anew
 LONGEST = 65536  # bytes of a line of the log
 GPUS = ("nvidia-smi", f"--query-gpu={','.join(machine.GPU_FIELDS)}", "--format=csv,noheader,nounits")
-# The lines that nginx writes for each request, from now on.
-JOURNAL = ("journalctl", "--follow", "--lines=0", "--output=cat", "--quiet", "--identifier=floor_proxy")
+# The lines that nginx writes for each request, from now on. The journal knows their unit itself: the name alone is one
+# that any user of the box can log under.
+UNIT = "_SYSTEMD_UNIT=floor-proxy.service"
+JOURNAL = ("journalctl", "--follow", "--lines=0", "--output=cat", "--quiet", "--identifier=floor_proxy", UNIT)
 
 
 class Here:

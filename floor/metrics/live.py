@@ -162,7 +162,7 @@ def _of_box(name: str, box: Mapping[str, Any]) -> list[str]:
         found.append(f"{name}: does not run: {', '.join(box['services']['down'])}")
     if box["direct"]:
         told = ", ".join(f"{one['address']} ({one['connections']})" for one in box["direct"][:3])
-        found.append(f"{name}: connections to its engines past the proxy: {told}")
+        found.append(f"{name}: connections to engines past the proxy: {told}")
     return found
 
 

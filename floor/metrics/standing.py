@@ -80,7 +80,7 @@ def _watchdog(root: Path, unix: float) -> Iterator[Family]:
 
 def _direct(root: Path, _unix: float) -> Iterator[Family]:
     seen: dict[Labels, Value] = {(("address", one["address"]),): float(one["connections"]) for one in direct.last(root)}
-    words = "Connections to engines of this box that began past the proxy, by address, until a day after the last."
+    words = "Connections past the proxy, by address: to engines here until a day after the last, of programs here now."
     yield _gauge("floor_direct_connections", words, seen)
 
 

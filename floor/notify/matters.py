@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from floor.box import direct
+
 from .decide import Matter
 
 LOST = 120.0  # seconds that a copy is out for a fault before anybody is told: most come back by themselves
@@ -68,8 +70,8 @@ def of_direct(found: Sequence[Mapping[str, Any]]) -> list[Matter]:
     return [
         Matter(
             f"direct {one['address']}",
-            f"{one['address']} asks an engine of this box past the proxy ({one['connections']} connections so far); "
-            "see `floor clients`, and give that client the proxy's address",
+            f"{one['address']} asks {direct.words(one['address'])} past the proxy "
+            f"({one['connections']} connections so far); see `floor clients`, and give that client the proxy's address",
         )
         for one in found
     ]

@@ -144,7 +144,7 @@ ALERTS = (
         " or floor_direct_connections unless floor_direct_connections offset 5m",
         "0m",
         WARNING,
-        "{{ $labels.address }} asks an engine of {{ $labels.instance }} past the proxy. `floor clients`.",
+        "Seen by {{ $labels.instance }}: {{ $labels.address }} asks an engine past the proxy. `floor clients`.",
     ),
     Alert(
         "FloorGuardActed",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from floor.box import direct
+from floor.box import direct, paths
 from floor.box.connections import Connection, Program, elsewhere, established, named, parse, programs
 
 LINE = "   3: 0B4D000A:1F40 0C4D000A:D2F0 01 00000000:00000000 02:000A 00000000     0        0 51234 2 0 0 20 4 0 10 -1"
@@ -114,12 +116,50 @@ def test_a_program_of_the_box_that_asks_its_engine(tmp_path: Path) -> None:
     ]
     (tmp_path / "net").mkdir()
     (tmp_path / "net" / "tcp").write_text("\n".join(["head", *rows]))
-    process(tmp_path, 5, "/system.slice/batch.service", "python3 job.py", 1, 5, 6)
+    process(tmp_path, 5, "/system.slice/batch.service", "python3 job.py", 1, 5)
     process(tmp_path, 6, "/user.slice/session-3.scope", "/usr/bin/curl http://x", 3)
     process(tmp_path, 7, "/system.slice/floor-pool.service", "python", 4)
     process(tmp_path, 8, "/system.slice/floor-copy-m.service", "vllm", 2)
-    assert direct.here({8000}, tmp_path) == [
+    assert direct.here({8000}, proc=tmp_path) == [
         {"address": "this box: batch.service", "connections": 1},
         {"address": "this box: curl", "connections": 1},
     ]
-    assert direct.here({9000}, tmp_path) == []
+    assert direct.here({9000}, proc=tmp_path) == []
+    # What the firewall lets the proxy of this box do it lets any program of it do.
+    assert direct.here({9000}, {("10.0.77.12", 8000)}, tmp_path) == [
+        {"address": "this box: batch.service -> 10.0.77.12:8000", "connections": 1}
+    ]
+    # In a container of this box, whose network is another one.
+    (tmp_path / "self" / "ns").mkdir(parents=True)
+    (tmp_path / "self" / "ns" / "net").symlink_to("net:[1]")
+    process(tmp_path, 9, "/system.slice/docker-ab.scope", "python3 agent.py", 6)
+    (tmp_path / "9" / "ns").mkdir()
+    (tmp_path / "9" / "ns" / "net").symlink_to("net:[2]")
+    (tmp_path / "9" / "net").mkdir()
+    (tmp_path / "9" / "net" / "tcp").write_text(f"head\n{line('020011AC:D000', f'{there}:1F40', 6)}\n")
+    found = direct.here({9000}, {("10.0.77.12", 8000)}, tmp_path)
+    assert [one["address"] for one in found] == [
+        "this box: batch.service -> 10.0.77.12:8000",
+        "this box: python3 agent.py -> 10.0.77.12:8000",
+    ]
+
+
+def test_engines_of_other_boxes_are_those_that_the_pool_knows(tmp_path: Path) -> None:
+    def backend(name: str, address: str | None, unit: str | None) -> dict[str, Any]:
+        return {"name": name, "address": address, "port": 8000, "unit": unit}
+
+    backends = [
+        backend("m@a", "192.0.2.1", "floor-copy-m.service"),
+        backend("m@b", "192.0.2.2", "floor-copy-m.service"),
+        backend("m@c", None, "floor-copy-m.service"),  # its name does not resolve
+        backend("m@mac", "192.0.2.9", None),  # not floor's: others may well ask it
+    ]
+    place = paths.under(tmp_path, paths.POOL_SETTINGS)
+    assert direct.engines({"m@a"}, tmp_path) == set()
+    place.parent.mkdir(parents=True)
+    place.write_text("[]")
+    assert direct.engines({"m@a"}, tmp_path) == set()
+    place.write_text(json.dumps({"pools": [{"backends": backends}]}))
+    assert direct.engines({"m@a"}, tmp_path) == {("192.0.2.2", 8000)}
+    assert direct.words("this box: job -> 192.0.2.2:8000") == "an engine"
+    assert direct.words("this box: job") == "an engine of this box"

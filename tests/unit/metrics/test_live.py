@@ -110,7 +110,7 @@ def test_what_does_not_run_and_what_is_kept_down() -> None:
 
 def test_who_goes_past_the_proxy() -> None:
     found = made({"a": box(direct=(("192.0.2.7", 14), ("192.0.2.8", 1)))})
-    assert found["warnings"] == ["a: connections to its engines past the proxy: 192.0.2.7 (14), 192.0.2.8 (1)"]
+    assert found["warnings"] == ["a: connections to engines past the proxy: 192.0.2.7 (14), 192.0.2.8 (1)"]
 
 
 def operation(state: str, *, live: bool) -> Box:

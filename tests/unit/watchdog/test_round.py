@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from floor.box import away, direct, events, holds, paths
+from floor.box import alarms, away, direct, events, holds, paths
 from floor.box.command import Result
 from floor.box.operation import Operation
 from floor.box.status_ask import MuteError
@@ -67,6 +67,7 @@ class Machine:
     earlier: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     kernel: str = ""
     beside: list[dict[str, Any]] = field(default_factory=list)
+    elsewhere: Collection[tuple[str, int]] = ()
 
     def show(self, argv: Sequence[str], _timeout: float) -> str:
         assert argv[-3:] == [UNIT, "*.service", "*.target"]
@@ -93,8 +94,9 @@ class Machine:
         self.sought += 1
         return {"units": self.foreign, "cron": []}
 
-    def near(self, ports: Collection[int]) -> list[dict[str, Any]]:
+    def near(self, ports: Collection[int], others: Collection[tuple[str, int]]) -> list[dict[str, Any]]:
         assert ports <= {COPY.port}
+        self.elsewhere = others
         return self.beside
 
     def act(self, action: Action, *_given: Any) -> str:
@@ -446,6 +448,24 @@ def test_a_dry_run_by_hand(
     assert capsys.readouterr().out.startswith("flagship@spark-a: start: failed: floor-copy-flagship.service is failed")
 
 
+def test_a_program_that_asks_another_boxs_engine_is_told_alike(machine: Machine) -> None:
+    """The batch job that was given one box's address, on a box whose proxy may go there."""
+    pool = [
+        {"name": name, "address": address, "port": 8000, "unit": UNIT}
+        for name, address in ((COPY.backend, "192.0.2.11"), ("flagship@spark-b", "192.0.2.12"))
+    ]
+    place = paths.under(machine.root, paths.POOL_SETTINGS)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(json.dumps({"pools": [{"backends": pool}]}))
+    machine.beside = [{"address": "this box: batch.service -> 192.0.2.12:8000", "connections": 4}]
+    machine.round()
+    assert machine.elsewhere == {("192.0.2.12", 8000)}
+    assert machine.events() == ["this box: batch.service -> 192.0.2.12:8000 asked an engine past the proxy"]
+    assert machine.sent[0].text.startswith(
+        "this box: batch.service -> 192.0.2.12:8000 asks an engine past the proxy (4 "
+    )
+
+
 PAST = """{"nftables": [{"set": {"family": "inet", "table": "floor", "name": "direct4", "elem": [
  {"elem": {"val": "192.0.2.77", "counter": {"packets": %d, "bytes": 1}}}]}}]}"""
 
@@ -468,6 +488,9 @@ def test_a_program_on_the_box_itself_is_told_alike(machine: Machine) -> None:
     machine.round()
     assert direct.last(machine.root) == machine.beside
     assert machine.events() == ["this box: batch.service asked an engine of this box past the proxy"]
+    assert alarms.read(machine.root, machine.at + 1) == [
+        "batch.service here asks an engine of this box past the proxy; see `floor clients`"
+    ]
     machine.beside = []
     machine.round()
     assert direct.last(machine.root) == []
