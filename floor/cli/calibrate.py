@@ -39,7 +39,8 @@ def calibrate(
 
     site = open_site(config)
     copy = operation.find(site, backend)
-    work = operation.works(copy, _numbers("--depths", depths), _numbers("--at-once", at_once), answer)
+    logged = None if copy.context or depths else operation.logged_context(site, copy)
+    work = operation.works(copy, _numbers("--depths", depths), _numbers("--at-once", at_once), answer, logged)
     if dry_run:
         for line in _planned(copy.backend, work):
             say(line)

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from floor.config.model import ResolvedCopy
+from floor.desired import copies, groups
 from floor.engines.log import Start
 from floor.errors import FloorError, UsageError
 from floor.healthcheck.target import GENERATE
@@ -58,14 +59,29 @@ class Calibration:
         return {**shown, "cache": cache, "points": [asdict(point) for point in self.points]}
 
 
+def logged_context(site: Site, copy: ResolvedCopy) -> int | None:
+    """Given a backend whose longest request the file does not say, return what its start logged of it, if that told."""
+    unit = groups.unit_name(copy.model) if "+" in copy.backend.rpartition("@")[2] else copies.unit_name(copy.model)
+    try:
+        told = site.boxes[copy.box].call("calibrate.look", {"unit": unit}, timeout=60)
+    except FloorError:
+        return None  # whatever keeps it from an answer is told when it is measured
+    return Start.of(told["start"]).context
+
+
 def works(
-    copy: ResolvedCopy, depths: Sequence[int] = (), at_once: Sequence[int] = (), answer: int | None = None
+    copy: ResolvedCopy,
+    depths: Sequence[int] = (),
+    at_once: Sequence[int] = (),
+    answer: int | None = None,
+    logged: int | None = None,
 ) -> Works:
-    """Given a backend and what a person said, return what is measured; by default what tells most in two minutes.
+    """Given a backend, what a person said and the longest request that its start logged, return what is measured; by
+    default what tells most in two minutes.
 
     Raise UsageError for more than the backend takes.
     """
-    context, cap = copy.context or 8192, copy.max_requests or 8
+    context, cap = copy.context or logged or 8192, copy.max_requests or 8
     longest = min(context, 32768)
     tokens = answer or max(8, min(96, context // 4))
     chosen = tuple(sorted(set(depths or (max(16, longest // 32), longest // 8, longest // 2))))

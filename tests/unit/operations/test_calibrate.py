@@ -178,6 +178,19 @@ def test_what_is_measured_by_itself(situation: Situation) -> None:
     assert list(Works((64, 512), (1, 4), 8).each()) == [(1, 64), (1, 512), (4, 64)]
 
 
+def test_a_backend_whose_context_the_file_does_not_say_is_measured_within_what_it_logged(deployed: Situation) -> None:
+    site = deployed.site()
+    copy = calibrate.find(site, NAME)
+    assert copy.context is None
+    deployed.box("spark-a").logged = {"context": 2048}
+    logged = calibrate.logged_context(site, copy)
+    found = calibrate.works(copy, logged=logged)
+    assert found.depths == (64, 256, 1024)
+    assert found.depths[-1] + found.answer <= 2048
+    deployed.box("spark-a").up = False
+    assert calibrate.logged_context(site, copy) is None
+
+
 @pytest.mark.parametrize(
     ("said", "told"),
     [
