@@ -159,6 +159,8 @@ def _notes(answer: Answer, chosen: Layout) -> list[str]:
     if computed := [backend.name for backend in chosen.backends if not backend.timed]:
         whose = f"of {', '.join(computed)} " if timed else ""
         notes.append(f"speeds {whose}are computed; docs/layout.md shows how far off they are")
+        if answer.want.drafts:
+            notes.append(f"assumed: a drafted token is right in {answer.want.taken:.0%} of the cases")
     slow = [backend for backend in chosen.backends if backend.uneven > UNEVEN]
     notes += [
         f"{one.name}: its slowest stretch takes {one.uneven:.1f} times the mean and sets the pace" for one in slow

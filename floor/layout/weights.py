@@ -15,7 +15,7 @@ BITS: Mapping[str, float] = {
     "q4_0": 4.5, "nvfp4": 4.5, "mxfp4": 4.25, "awq": 4.25, "gptq": 4.25, "int4": 4.25, "q3_k_m": 3.9, "q2_k": 2.9,
 }  # fmt: skip
 _LAYER = re.compile(r"(?:^|\.)(?:layers|blk|h|layer|blocks)\.(\d+)\.")
-_EXPERTS = re.compile(r"\.experts\.|_exps\.")
+_EXPERTS = re.compile(r"\.experts\.|_exps\.|\.block_sparse_moe\.(input|output)_linear\.")  # the last: Granite's
 _TABLE = re.compile(r"(embed_tokens|token_embd|word_embeddings|\bwte)\b|\.embeddings\.weight$")
 _HEAD = re.compile(r"(^|\.)(lm_head|output|embed_out)\.(?!norm)")
 _DRAFT = re.compile(r"(^|\.)(mtp|nextn)\b|\bnextn\.")

@@ -69,6 +69,24 @@ def test_weights_know_what_each_tensor_is_part_of(tmp_path: Path) -> None:
     assert there.total == sum(_tensors(2, 128).values())
 
 
+@pytest.mark.parametrize(
+    ("name", "expert"),
+    [
+        ("model.layers.0.mlp.experts.*.up_proj.weight", True),
+        ("model.layers.0.mlp.experts.gate_up_proj_blocks", True),
+        ("model.layers.0.block_sparse_moe.experts.*.w1.weight", True),
+        ("model.layers.0.block_sparse_moe.input_linear.weight", True),
+        ("model.layers.0.block_sparse_moe.router.layer.weight", False),
+        ("model.layers.0.mlp.shared_experts.up_proj.weight", False),
+        ("blk.0.ffn_up_exps.weight", True),
+        ("blk.0.ffn_up_shexp.weight", False),
+    ],
+)
+def test_experts_are_told_from_what_every_token_reads(name: str, expert: bool) -> None:
+    there = weights.measured({name: 7, "model.layers.1.mlp.weight": 1}, shape(SMALL))
+    assert (there.experts[0], there.dense[0]) == ((7, 0) if expert else (0, 7))
+
+
 def test_stretches_have_the_whole_between_them() -> None:
     there = weights.computed(published("qwen3.5-122b"), 4.5)
     assert there.stretch(0, 20, drafts=True) + there.stretch(20, 48, drafts=True) == pytest.approx(there.total)
