@@ -153,6 +153,14 @@ def _notes(answer: Answer, chosen: Layout) -> list[str]:
         logged = " + ".join(f"{backend.tokens:,}" for backend in chosen.backends)
         words = "states in whole blocks leave about 80% of it, all of it with args: {mamba-block-size: 8192}"
         notes.append(f"the engine will log {logged} tokens; {words}")
+    notes += _of_speeds(answer, chosen)
+    if answer.want.critical and not chosen.lasts:
+        notes.append("it is critical and does not survive the loss of a box")
+    return notes
+
+
+def _of_speeds(answer: Answer, chosen: Layout) -> list[str]:
+    notes = []
     timed = [backend.name for backend in chosen.backends if backend.read_timed]
     if timed:
         notes.append(f"speeds of {', '.join(timed)} are those that `floor calibrate` measured")
@@ -165,8 +173,6 @@ def _notes(answer: Answer, chosen: Layout) -> list[str]:
     notes += [
         f"{one.name}: its slowest stretch takes {one.uneven:.1f} times the mean and sets the pace" for one in slow
     ]
-    if answer.want.critical and not chosen.lasts:
-        notes.append("it is critical and does not survive the loss of a box")
     return notes
 
 

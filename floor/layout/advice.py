@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from floor.layout.fleet import Place, Want
-from floor.layout.layouts import SPLIT, Layout, find
+from floor.layout.layouts import REPLICAS, SPLIT, Layout, find
 from floor.layout.ledger import Books
 from floor.layout.speed import Constants
 
@@ -49,12 +49,12 @@ def advise(
 ) -> Advice:
     """Given a model, the layouts that fit and what they were found with, return which one to take. `beside`: other
     models are on these boxes."""
-    need = _Need(want.at_once, beside)
+    need, found_with = _Need(want.at_once, beside), (places, constants)
     chosen = _best(layouts, need)
     if chosen is None:
         return Advice(None, (), (), enough=False)
     reasons = tuple(_reasons(want, chosen, [one for one in layouts if one is not chosen], need))
-    changes = (*_by_need(want, chosen, layouts, need), *_by_edit(want, chosen, (places, constants), need))
+    changes = (*_by_need(want, chosen, layouts, found_with, need), *_by_edit(want, chosen, found_with, need))
     return Advice(chosen, reasons, changes, enough=chosen.at_once >= want.at_once)
 
 
@@ -128,20 +128,27 @@ def _reasons(want: Want, chosen: Layout, others: Sequence[Layout], need: _Need) 
     return lines
 
 
-def _by_need(want: Want, chosen: Layout, layouts: Sequence[Layout], need: _Need) -> list[str]:
-    """From how many of the longest requests at once another layout is right; and below how many."""
+def _by_need(
+    want: Want, chosen: Layout, layouts: Sequence[Layout], found_with: tuple[Sequence[Place], Constants], need: _Need
+) -> list[str]:
+    """From how many of the longest requests at once another layout is right, which is from where this one has no room;
+    and below how many, which is where copies have."""
+    places, constants = found_with
+
+    def right(many: int) -> Layout | None:
+        """What would be recommended then: a group is cut for what it holds, and copies that do not are left out."""
+        asked = find(Books(replace(want, at_once=many), constants), places)
+        found = _best(asked.layouts, replace(need, at_once=many))
+        return found if found and found.at_once >= many and found.title != chosen.title else None
+
     lines = []
-    for above in range(want.at_once + 1, _MOST):
-        other = _best(layouts, replace(need, at_once=above))
-        if other is None or other.at_once < above:
-            break
-        if other is not chosen:
-            many = f"{above - 1} request{'s' * (above != 2)}"
-            lines.append(f"{other.title} becomes right above {many} of {want.context:,} at once")
-            break
-    for below in range(want.at_once - 1, 0, -1):
-        other = _best(layouts, replace(need, at_once=below))
-        if other is not None and other is not chosen:
+    above = int(min(chosen.at_once, _MOST)) + 1
+    if want.at_once < above < _MOST and (other := right(above)):
+        many = f"{above - 1} request{'s' * (above != 2)}"
+        lines.append(f"{other.title} becomes right above {many} of {want.context:,} at once")
+    copies = max((layout.backends for layout in layouts if layout.mode == REPLICAS), key=len, default=())
+    for below in sorted({int(one.at_once) for one in copies if 1 <= one.at_once < want.at_once}, reverse=True):
+        if other := right(below):
             lines.append(f"{other.title} becomes right up to {below} of {want.context:,} at once")
             break
     return lines

@@ -288,3 +288,27 @@ def test_of_models_that_do_not_fit_together_the_largest_is_left_out() -> None:
     assert [one.advice.chosen is not None for one in answers] == [False, True, True]
     assert answers[0].alone
     assert answers[0].found.misfits
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_said_to_become_right_is_what_is_recommended_then(seed: int) -> None:
+    """Each line that names another number of requests, asked for that number."""
+    rng = random.Random(seed)  # noqa: S311 - cases, not secrets
+    places, want = _places(rng, 3), _want(rng, "m")
+    for line in advise(want, find(Books(want, constants()), places).layouts, places, constants()).changes:
+        for words, more in ((" becomes right above ", 1), (" becomes right up to ", 0)):
+            title, said, rest = line.partition(words)
+            if said:
+                other = replace(want, at_once=int(rest.split()[0]) + more)
+                then = advise(other, find(Books(other, constants()), places).layouts, places, constants())
+                assert then.chosen is not None
+                assert (then.chosen.title, then.enough) == (title, True)
+
+
+def test_copies_that_hold_more_become_right_together() -> None:
+    shape = published("nemotron-nano-9b-v2")
+    want = Want("m", shape, weights.computed(shape, 8.5), 131_072, at_once=3)
+    cards = {"a": (CARDS["gb10"],), "b": (CARDS["rtx-5090"],) * 4, "c": (CARDS["h200"],) * 8}
+    places = [Place(name, some) for name, some in cards.items()]
+    changes = advise(want, find(Books(want, constants()), places).layouts, places, constants()).changes
+    assert changes == ("copies on a, c becomes right above 29 requests of 131,072 at once",)
