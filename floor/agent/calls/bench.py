@@ -19,16 +19,16 @@ def level(call: Call) -> Stream:
     """{url, model, key: bool, requests: [{path, body, numbered}], at, seconds, open: bool, first: number of the first
     request} → {} and then one line of JSON: {level: …}, or {error: …}. It ends when the caller closes stdin."""
     params = call.params
-    if not 0 < params.number("at", 1) <= MOST:
+    if not 0 < params.number("at", 1.0) <= MOST:
         raise UsageError(f"bench.level: at: must be above 0 and at most {MOST}")
-    if not params.flag("open") and not params.number("at", 1).is_integer():
+    if not params.flag("open") and not params.number("at", 1.0).is_integer():
         raise UsageError("bench.level: at: must be whole, but of an open loop")
     order: dict[str, Any] = {
         "url": params.text("url"),
         "model": params.text("model"),
         "key": params.flag("key"),
         "requests": params.values["requests"],
-        "at": params.number("at", 1),
+        "at": params.number("at", 1.0),
         "seconds": params.number("seconds", 60),
         "open": params.flag("open"),
         "first": params.whole("first", 0),
