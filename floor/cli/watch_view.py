@@ -18,6 +18,7 @@ from floor.sizes import GIB, gib
 BAR = 10  # characters of a bar
 WIDE = 110  # columns below which bars and the time of each token are left out
 EVENTS = 6  # at least so many, where there are; more where there is room
+ABOVE = 3  # warnings, the worst of them first, where there is no room for any below the tables
 LATE = 5.0  # seconds after which what is shown is old
 
 
@@ -49,21 +50,23 @@ def arriving(documents: Iterable[Mapping[str, Any]], late: float) -> Iterator[Ma
 
 def view(found: Mapping[str, Any], lost: str, height: int, width: int) -> RenderableType:
     """Given the last document, why there is none now (empty: there is) and the terminal's lines and columns, return
-    what to draw. What has no room is left out from below: events first."""
+    what to draw. What has no room is left out from below: events first. What needs a look never is."""
     if not found:
         return Text(f"nothing is known yet: {lost}", "red")
     wide = width >= WIDE
-    parts: list[RenderableType] = [_head(found, lost), Text(""), _models(found, wide=wide), Text("")]
-    parts += [_copies(found, wide=wide), Text(""), _boxes(found, wide=wide)]
+    tables: list[RenderableType] = [_models(found, wide=wide), Text(""), _copies(found, wide=wide), Text("")]
+    tables.append(_boxes(found, wide=wide))
     room = max(0, height - 8 - len(found["models"]) - len(found["copies"]) - len(found["boxes"]))
     warnings = [Text(f"! {text}", "yellow", no_wrap=True, overflow="ellipsis") for text in found["warnings"]]
     shown = warnings[: max(1, room - EVENTS)]
-    if shown:
-        parts += [Text(""), *shown]
+    if len(shown) + 1 > room:  # below they would be cut off, and nobody would know of them
+        tables = [*warnings[:ABOVE], *([Text("")] if warnings else []), *tables]
+    elif shown:
+        tables += [Text(""), *shown]
     events = found["events"][: max(0, room - len(shown) - 2)]
     if events:
-        parts += [Text(""), *map(_event, events)]
-    return Group(*parts)
+        tables += [Text(""), *map(_event, events)]
+    return Group(_head(found, lost), Text(""), *tables)
 
 
 def _head(found: Mapping[str, Any], lost: str) -> Text:

@@ -42,6 +42,12 @@ class Plan:
     caps: tuple[int | None, ...] = ()
     certificate: Path | None = None
 
+    def words(self, at: float) -> str:
+        """What is measured next, and how much there is of it."""
+        every = sorted(set(self.levels))
+        unit = "a second" if self.open_loop else "at once"
+        return f"measuring {at:g} {unit} for {self.seconds:g} s, {every.index(at) + 1} of {len(every)}"
+
     @property
     def setting(self) -> dict[str, object]:
         """All that makes two runs comparable; the key is no part of it."""
@@ -109,7 +115,7 @@ def measure(plan: Plan, place: Path, say: Callable[[str], None]) -> tuple[run.Ru
         async with drive.make_client(plan.key, plan.certificate) as client:
 
             async def one(at: float) -> Level:
-                say(f"measuring {at:g} {'a second' if plan.open_loop else 'at once'} for {plan.seconds:g} s")
+                say(plan.words(at))
                 how = (plan.url, plan.model, plan.requests, at, plan.seconds)
                 found = await drive.level(client, *how, open_loop=plan.open_loop, numbers=numbers)
                 slowed(found, say)

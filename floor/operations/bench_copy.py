@@ -38,8 +38,7 @@ def measure(site: Site, copy: ResolvedCopy, plan: Plan, place: Path, say: Say, *
         running(aim, copy)
     with apart(site, aim, copy, "bench", say, last=last) as lease:
         while (at := run.due(found, plan.levels)) is not None:
-            how = "a second" if plan.open_loop else "at once"
-            say(f"measuring {at:g} {how} for {plan.seconds:g} s, from {asked_from}")
+            say(f"{plan.words(at)}, from {asked_from}")
             _held(lease, place)
             level = _level(site, asked_from, copy, plan, requests, at, first)
             _held(lease, place)  # lost meanwhile, pools may have sent requests, too

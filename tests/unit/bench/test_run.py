@@ -201,6 +201,11 @@ def test_levels_of_an_open_loop_are_requests_a_second() -> None:
     assert "at once" not in out.getvalue()
 
 
+def test_how_much_there_is_to_measure() -> None:
+    assert replace(PLAN, levels=(8.0, 1.0, 4.0, 1.0)).words(4) == "measuring 4 at once for 60 s, 2 of 3"
+    assert replace(PLAN, open_loop=True).words(1) == "measuring 1 a second for 60 s, 1 of 2"
+
+
 def test_requests_that_came_again_are_told() -> None:
     said: list[str] = []
     own = read('{"prompt": "a"}\n{"prompt": "b"}', "t.jsonl")

@@ -84,6 +84,18 @@ def test_it_fits_the_terminal(width: int, height: int) -> None:
     assert line(found, "m@a").startswith("m@a 111.2 6 2")
 
 
+def test_what_needs_a_look_is_seen_however_many_copies_there_are() -> None:
+    """Below the tables it would be cut off by the end of the screen."""
+    many = document(None, **{f"m_c{number}": {} for number in range(30)})
+    many["warnings"] = ["first", "second", "third", "fourth"]
+    found = drawn(many, height=24)
+    assert [one for one in found[:8] if one.startswith("!")] == ["! first", "! second", "! third"]
+    assert line(found[:8], "m ").startswith("m ")
+    roomy = drawn(many, height=60)
+    assert roomy[2].startswith("model")
+    assert len([one for one in roomy if one.startswith("!")]) == 4
+
+
 def test_what_is_old_is_said_to_be() -> None:
     assert "what is below is old: boxa: lost" in drawn(document(), lost="boxa: lost")[0]
     assert drawn({}, lost="boxa: lost") == ["nothing is known yet: boxa: lost"]
