@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import random
 import ssl
@@ -19,6 +20,7 @@ from .ask import ask
 from .level import Level, Record
 from .traffic import Request, numbered
 
+PATIENCE = 1800.0  # seconds beyond the level's own that an answer may take: floor.yaml's request_time by default
 SILENT = 300.0  # seconds without a byte after which a request has failed
 
 
@@ -59,8 +61,12 @@ async def level(
     requests numbered from `numbers`, and return what it came to."""
 
     async def send(number: int) -> Record:
-        request = numbered(requests, number)
-        return await ask(client, url, model, request, clock=time.monotonic, within=SILENT)
+        request, began = numbered(requests, number), time.monotonic()
+        try:
+            async with asyncio.timeout(seconds + PATIENCE):
+                return await ask(client, url, model, request, clock=time.monotonic, within=SILENT)
+        except TimeoutError:
+            return Record(began, time.monotonic(), error=f"no end of the answer after {seconds + PATIENCE:.0f} s")
 
     began, worked = time.monotonic(), time.process_time()
     if open_loop:
