@@ -18,7 +18,7 @@ from floor.errors import FloorError, UsageError
 from .flags import options, parser
 from .report import junit, page, table
 from .report.result import Result, comparable, read, write
-from .report.summary import summary
+from .report.summary import blind, summary
 from .run import probes, session
 from .run.log import finish
 from .run.plan import TIERS
@@ -110,6 +110,8 @@ def _baseline(flags: Flags) -> int:
     _tell(flags, result, None)
     _over(flags)
     print(f"written     {flags.save}", file=sys.stderr)
+    if told := blind(result):
+        print(f"note        {told}", file=sys.stderr)
     return 0
 
 
@@ -171,7 +173,7 @@ _COMMANDS = {
 def _tell(flags: Flags, result: Result, verdict: Verdict | None, before: Result | None = None) -> None:
     """Write every report that was asked for, and the table or the JSON."""
     document = result.document() | {"summary": summary(result), "verdict": None}
-    beside = [*_shrunk(before, result), *probes.compare(dict(before.probes), dict(result.probes))] if before else []
+    beside = [*_less(before, result), *probes.compare(dict(before.probes), dict(result.probes))] if before else []
     if verdict is not None and before is not None:
         document["verdict"] = _verdict(verdict) | {"baseline_tested": dict(before.tested), "beside": beside}
     files: dict[Path | None, str] = {
@@ -189,10 +191,11 @@ def _tell(flags: Flags, result: Result, verdict: Verdict | None, before: Result 
         print(line)
 
 
-def _shrunk(before: Result, result: Result) -> list[str]:
-    """Scenarios that fitted the context before, and do not now."""
+def _less(before: Result, result: Result) -> list[str]:
+    """What makes a verdict say less: scenarios that fitted the context before, a baseline that shows little."""
     gone = [one for one in result.left_out if one not in before.left_out]
-    return [f"the context is smaller than before: {', '.join(gone)} did not fit"] if gone else []
+    found = [f"the context is smaller than before: {', '.join(gone)} did not fit"] if gone else []
+    return [*found, *filter(None, [blind(before)])]
 
 
 def _verdict(verdict: Verdict) -> dict[str, object]:

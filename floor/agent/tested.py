@@ -18,6 +18,7 @@ from floor.errors import EndpointError, FloorError
 from floor.tooltest.report import page, table
 from floor.tooltest.report import result as results
 from floor.tooltest.report.result import Result
+from floor.tooltest.report.summary import blind
 from floor.tooltest.run import session
 from floor.tooltest.run.plan import BASELINE, TIERS
 from floor.tooltest.run.send import Endpoint
@@ -57,7 +58,8 @@ def _work(job: Mapping[str, Any], report: Report, root: Path) -> dict[str, Any]:
         found, verdict = _judged(options, before, identical=job["tier"] == QUICK)
         _demand_same(job)
         word, words = verdict.word, "; ".join(verdict.reasons)
-        tested.keep(job["unit"], _told(job, found, verdict), page.markdown(found, verdict), root)
+        told = _told(job, found, verdict) | {"note": blind(before) if before else ""}
+        tested.keep(job["unit"], told, page.markdown(found, verdict), root)
     text = f"tool test of {job['backend']}, {job['tier']}: {word}"
     events.append("floor-tooltest", text, {"why": words, "launch": job["launch"]}, at=time.time(), root=root)
     tested.log(job["task"], root).unlink(missing_ok=True)

@@ -90,6 +90,8 @@ class Execution:
             answer = self._call(step, {**step.params, **event, "timeout": max(0.0, min(CALL_SECONDS, left))})
             event = {}
             if answer.get(until.field) == until.value:
+                if said := answer.get("said"):
+                    self.say(f"  {step.box}: {said}")
                 return
             first = answer.get("restarts", 0) if first is None else first
             up_at = up_at if answer.get("active") == "inactive" else clock()

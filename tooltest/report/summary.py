@@ -8,10 +8,13 @@ from statistics import median, quantiles
 from typing import Any
 
 from ..contract import names
+from ..trial.judge import CUT
 from ..trial.record import STREAMED, WHOLE, Record
 from ..trial.recorded import unanswered
 from ..verdict import contract, score
 from .result import Result
+
+MOST_CUT = 0.2  # share of trials
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,19 @@ def checks(records: Sequence[Record]) -> list[Check]:
 def errors(records: Sequence[Record]) -> list[Record]:
     """Trials that ended in an error of the server or without an answer: failures, and listed apart."""
     return [one for one in records if one.error]
+
+
+def blind(before: Result) -> str:
+    """What a baseline cannot show, in words, empty where that is nothing: of a model whose thoughts take all the tokens
+    of an answer no gate can tell whether it still calls tools."""
+    cut, count = sum(CUT in one.reason for one in before.trials), len(before.trials)
+    if cut <= MOST_CUT * count:
+        return ""
+    most = (before.setting.get("sampling") or {}).get("max_tokens")
+    return (
+        f"{cut} of {count} trials of the baseline were cut off at {most} tokens, so it shows little: a model that "
+        "thinks needs a baseline with more (--max-tokens)"
+    )
 
 
 def summary(result: Result) -> dict[str, Any]:

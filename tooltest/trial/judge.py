@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from .play import Told, Transcript
 
 FULL, HALF, NOTHING = 1.0, 0.5, 0.0
+CUT = "cut off at the most tokens"
 
 
 def judge(transcript: Transcript, turns: int) -> tuple[float, str]:
@@ -24,13 +25,12 @@ def judge(transcript: Transcript, turns: int) -> tuple[float, str]:
 
 
 def _wrong(told: Told) -> Iterator[str]:
-    turn, tools = told.turn, told.tools
+    turn, tools, cut = told.turn, told.tools, f", {CUT}" if told.cut else ""
     if tools.strays:
-        yield f"called {tools.strays[0]}"
+        yield f"called {tools.strays[0]}{cut}"
     if told.cut and not told.ended:
-        yield "cut off at the most tokens"
+        yield CUT
     if tools.left:
-        cut = ", cut off at the most tokens" if told.cut else ""
         yield f"did not call {tools.left[0].tool}{' as wanted' if told.called else ''}{cut}"
     if not told.ended:
         yield f"still called tools after {told.called} calls"
@@ -40,12 +40,12 @@ def _wrong(told: Told) -> Iterator[str]:
 
 
 def _unsaid(told: Told) -> Iterator[str]:
-    words = _normal(told.words)
+    words, cut = _normal(told.words), f", {CUT}" if told.cut else ""
     for text in told.turn.says:
         if _normal(text) not in words:
-            yield f"did not say {text!r}"
+            yield f"did not say {text!r}{cut}"
     if told.turn.says_any and not any(_normal(text) in words for text in told.turn.says_any):
-        yield f"said none of {', '.join(map(repr, told.turn.says_any))}"
+        yield f"said none of {', '.join(map(repr, told.turn.says_any))}{cut}"
     for text in told.turn.never:
         if _normal(text) in words:
             yield f"said {text!r}"

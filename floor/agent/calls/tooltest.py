@@ -16,10 +16,11 @@ DOWN = "endpoint"  # how a task's state calls an engine that does not answer
 
 def run(call: Call) -> dict[str, Any]:
     """{epoch, unit, backend, model, url, key, tier, name, build, launch, against|null, concurrency, timeout} → {over,
-    word, done, total, log}.
+    word, done, total, log, said}.
 
     Tests what runs in the unit now, once: a test of that process that is over is not made again, and one that was cut
-    goes on. The trials are made by a unit of their own, so that nobody need wait for them. `word` is DONE of a
+    goes on. The trials are made by a unit of their own, so that nobody need wait for them. `said` is for the person:
+    how the build does, and what of that shows little. `word` is DONE of a
     baseline, else the verdict, FAILED where there is none, or empty where the unit is not up: then nothing was tested.
     Raise FloorError where a baseline cannot be made.
     """
@@ -31,7 +32,7 @@ def run(call: Call) -> dict[str, Any]:
         job["invocation"] = unit.invocation
         job["task"] = hashlib.sha256(json.dumps(job, sort_keys=True).encode()).hexdigest()[:12]
         if word := _over(job, call):
-            return {"over": True, "word": word}
+            return _done(job, word, call)
         if failed := _begin(job, epoch, call):
             return failed
     return dict(call.until(lambda: _look(job, call)))
@@ -61,6 +62,14 @@ def _over(job: dict[str, Any], call: Call) -> str:
     return str(found["word"]) if tested.same(found, job) else ""
 
 
+def _done(job: dict[str, Any], word: str, call: Call) -> dict[str, Any]:
+    found = tested.last(call.root).get(job["unit"]) or {}
+    if job["tier"] == "baseline" or "score" not in found:
+        return {"over": True, "word": word}
+    said = f"{word}: {found['score']} of 100, {found.get('baseline')} before"
+    return {"over": True, "word": word, "said": "; ".join(filter(None, [said, found.get("note")]))}
+
+
 def _begin(job: dict[str, Any], epoch: int, call: Call) -> dict[str, Any]:
     """Start the task, or join it. A failure in an earlier operation is tried again, one in this one is returned."""
     state, before = task.state(job["task"], call.root), task.job(job["task"], call.root) or {}
@@ -75,7 +84,7 @@ def _begin(job: dict[str, Any], epoch: int, call: Call) -> dict[str, Any]:
 
 def _look(job: dict[str, Any], call: Call) -> tuple[bool, dict[str, Any]]:
     if word := _over(job, call):
-        return True, {"over": True, "word": word}
+        return True, _done(job, word, call)
     state = task.state(job["task"], call.root) or {"state": "died"}
     if state["state"] in ("failed", "died"):
         return True, _failed(job, state, call)

@@ -108,7 +108,8 @@ def test_a_baseline_then_a_gate_then_a_look_at_the_next_copy(box: Box) -> None:
     assert records.baselines(box.root) == {MODEL: [OLD]}
     kept = json.loads(records.baseline(MODEL, OLD, box.root).read_text())
     assert (len(kept["trials"]), {bool(one["exchanges"]) for one in kept["trials"]}) == (24, {False})
-    assert box.run("gate") == {"over": True, "word": "PASS"}
+    passed = {"over": True, "word": "PASS", "said": "PASS: 100.0 of 100, 100.0 before"}
+    assert box.run("gate") == passed
     found = observe.tested.last(box.root)[UNIT]
     shown = {name: found[name] for name in ("invocation", "launch", "tier", "against", "word", "score", "baseline")}
     assert shown == {
@@ -121,11 +122,11 @@ def test_a_baseline_then_a_gate_then_a_look_at_the_next_copy(box: Box) -> None:
         "baseline": 100.0,
     }
     assert records.page(UNIT, box.root).startswith("# Does flagship call tools? PASS")
-    assert box.run("gate") == {"over": True, "word": "PASS"}
+    assert box.run("gate") == passed
     assert box.run("baseline", OLD, None) == {"over": True, "word": "DONE"}
     assert box.tasks == ["baseline", "gate"]  # what is over is not made again
     box.invocation = "run-2"
-    assert box.run("quick") == {"over": True, "word": "PASS"}
+    assert box.run("quick") == passed
     events = paths.under(box.root, paths.EVENTS).read_text()
     assert "tool test of flagship@spark-a, gate: PASS" in events
     assert KEY not in events + json.dumps(kept)
@@ -135,10 +136,19 @@ def test_a_baseline_then_a_gate_then_a_look_at_the_next_copy(box: Box) -> None:
 def test_a_fault_is_blocked_and_the_page_shows_it(box: Box, engine: SimulatedEngine) -> None:
     box.run("baseline", OLD, None)
     engine.fault("tools", what="no-id")
-    assert box.run("gate") == {"over": True, "word": "BLOCK"}
+    assert box.run("gate")["word"] == "BLOCK"
     assert "ids" in records.last(box.root)[UNIT]["reasons"][0]
     page = tooltest.page(box.call("tooltest.page", {"unit": UNIT}))["page"]
     assert "- **ids**, first in " in page
+
+
+def test_a_model_whose_thoughts_take_all_its_tokens_passes_and_that_is_said(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tested, "SAMPLING", {"temperature": 0.0, "max_tokens": 2})
+    box.run("baseline", OLD, None)
+    told = box.run("gate")["said"]
+    assert " trials of the baseline were cut off at 2 tokens, so it shows little: a model that thinks needs" in told
 
 
 def test_without_a_baseline_it_is_left_open_until_a_person_takes_it(box: Box) -> None:

@@ -106,6 +106,13 @@ def test_what_is_late_says_what_the_box_said(answer: dict[str, Any], told: str) 
     assert told in failed(wait(), answer)
 
 
+def test_what_came_of_it_is_said() -> None:
+    said: list[str] = []
+    over = Until("over", 30.0)
+    execution(said, a=Answers({"over": False}, {"over": True, "said": "PASS: 86 of 100, 85 before"})).step(wait(over))
+    assert said[-1] == "  a: PASS: 86 of 100, 85 before"
+
+
 def test_what_may_be_late_goes_on() -> None:
     said: list[str] = []
     idle = Until("idle", 30.0, late="go on")

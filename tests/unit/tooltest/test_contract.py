@@ -247,3 +247,14 @@ def test_damage_is_told_against_the_nearest_wanted_call() -> None:
 def test_every_check_has_a_sentence() -> None:
     constants = {value for name, value in vars(names).items() if name.isupper() and isinstance(value, str)}
     assert constants == set(CHECKS)
+
+
+def test_a_call_that_the_most_tokens_cut_is_no_damage() -> None:
+    """The server can do nothing about it; what came whole before it is held to all."""
+    half = called(arguments='{"part": "AB', id_="call_2")
+    assert wrong(whole({"content": None, "tool_calls": [called(), half]}, "length")) == {}
+    assert set(wrong(whole({"content": None, "tool_calls": [half, called()]}, "length"))) == {"arguments-text"}
+    assert set(wrong(whole({"content": None, "tool_calls": [called(), half]}))) == {"arguments-text"}
+    assert set(wrong(whole({"content": None, "tool_calls": [called(arguments='{"part": 7}')]}, "length"))) == {
+        "arguments-schema"
+    }

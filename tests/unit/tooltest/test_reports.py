@@ -467,6 +467,24 @@ def test_a_context_that_shrank_is_told_beside_the_verdict(tmp_path: Path, capsys
     assert "beside: the context is smaller than before: long/early-32k did not fit" in out
 
 
+def test_a_baseline_that_was_cut_off_is_told_beside_the_verdict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a model that thinks: 10 of 50 trials may be, 20 are too many."""
+
+    def cut(name: str) -> Result:
+        words = "did not call a, cut off at the most tokens"
+        trials = [replace(one, score=0.0, reason=words) if one.scenario in name else one for one in BEFORE.trials]
+        return result(trials_=trials)
+
+    for names, shown in (("args/enum", False), ("args/enum parallel/two-tools", True)):
+        before = save(cut(names), tmp_path / "before")
+        _, out, _ = told(capsys, "compare", before, save(GOOD, tmp_path / "after"))
+        assert (
+            "beside: 20 of 50 trials of the baseline were cut off at 1024 tokens, so it shows little" in out
+        ) is shown
+
+
 def test_a_run_that_never_began_leaves_no_log(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -107,6 +107,10 @@ def test_a_call_without_an_id_gets_one_on_its_way_back() -> None:
             (0, "called stock_level with arguments that are no JSON object"),
         ),
         ([whole({"content": "There"}, "length")], (0, "did not call stock_level, cut off at the most tokens")),
+        (
+            [whole({"tool_calls": [called(arguments="{")]}, "length"), whole({"content": "T"}, "length")],
+            (0, "called stock_level with arguments that are no JSON object, cut off at the most tokens"),
+        ),
         ([calls("A")] * MOST_STEPS, (0, "still called tools after 8 calls")),
         ([Exchange({}, None, failure=REFUSED)], (0, "refused after 0 s")),
         ([Exchange({}, 500, b"oops", "text/plain")], (0, "HTTP 500: oops")),
