@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 # Labels, value, and what may follow it: a timestamp, an OpenMetrics exemplar. Possessive, so that no line can make it
@@ -33,7 +34,8 @@ class Family:
 def read(page: bytes, families: Mapping[str, Family]) -> dict[str, float]:
     """Given the bytes of a page and the wanted families, return a value for each one that the page has.
 
-    Whatever else the page holds is passed over, as is a value that is no finite number: absent, not 0.
+    Whatever else the page holds is passed over, as is a value, or a sum of them, that is no finite
+    number: absent, not 0.
     """
     text = b"\n" + page
     found: dict[str, float] = {}
@@ -41,7 +43,8 @@ def read(page: bytes, families: Mapping[str, Family]) -> dict[str, float]:
         for name in family.names:
             values = _series(text, name, family.without)
             if values:
-                found[key] = family.merge(values)
+                with suppress(OverflowError):  # finite numbers whose sum is none
+                    found[key] = family.merge(values)
                 break
     return found
 

@@ -173,6 +173,19 @@ def test_no_bytes_raise(page: bytes) -> None:
     load(b"vllm:num_requests_running{" + page)
 
 
+def test_numbers_whose_sum_no_number_holds() -> None:
+    """They are raised by an exact sum, and would end who asks: a pool."""
+    page = b'vllm:num_requests_running{engine="0"} 1e308\nvllm:num_requests_running{engine="1"} 1e308\n'
+    page += b"vllm:num_requests_waiting 3\n"
+    found = load(page)
+    assert found is not None
+    assert (found.running, found.waiting) == (None, 3)
+
+
+def test_an_ollama_with_a_size_that_no_number_holds() -> None:
+    assert find("ollama").load(b'{"models": [{"name": "m", "size": 1%s}]}' % (b"0" * 400)) is None
+
+
 LABELS = st.dictionaries(st.sampled_from("xyz"), st.text(max_size=12), max_size=3)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False, width=32)
 
