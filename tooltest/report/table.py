@@ -69,7 +69,7 @@ def verdict_lines(verdict: Verdict) -> Iterator[str]:
         yield f"            {reason}"
     yield (
         f"            behaviour {verdict.baseline:.1f} before, {verdict.candidate:.1f} now: "
-        f"{verdict.difference:+.1f} points (95%: {verdict.low:+.1f} to {verdict.high:+.1f})"
+        f"{verdict.difference:+.1f} points (96%: {verdict.low:+.1f} to {verdict.high:+.1f})"
     )
     yield f"            the smallest drop that it would have blocked in 4 of 5 cases: {verdict.could_see:.1f} points"
 

@@ -64,12 +64,12 @@ def without(one: Model, kind: str) -> Model:
     return replace(one, skill={name: 0.0 if name.startswith(f"{kind}/") else p for name, p in one.skill.items()})
 
 
-def verdict(before: Model, after: Model, of: random.Random, resamples: int) -> str:
+def verdict(before: Model, after: Model, of: random.Random) -> str:
     """What the gate says in the end of one candidate."""
     baseline, first = before.trials(of, 0, BASELINE), after.trials(of, 0, FIRST)
-    said = gate.decide(baseline, first, resamples=resamples)
+    said = gate.decide(baseline, first)
     if said.word == gate.MORE:
-        said = gate.decide(baseline, first, after.trials(of, FIRST, FRESH), resamples=resamples)
+        said = gate.decide(baseline, first, after.trials(of, FIRST, FRESH))
     return said.word
 
 
@@ -88,11 +88,11 @@ def changes(one: Model, of: random.Random) -> Iterator[tuple[str, Model, Model]]
     yield "a check fails in 1 of 20 trials", one, replace(one, faults=0.05)
 
 
-def curve(gates: int, seed: int = 1, mean: float = 0.8, resamples: int = 400) -> dict[str, Counter[str]]:
+def curve(gates: int, seed: int = 1, mean: float = 0.8) -> dict[str, Counter[str]]:
     """Given how many gates to try, return for each change how often each verdict came. Each gate has its own model."""
     found: dict[str, Counter[str]] = {}
     for number in range(gates):
         of = random.Random(f"{seed} {number} {mean}")  # noqa: S311 - a simulation
         for name, before, after in changes(model(of, mean), of):
-            found.setdefault(name, Counter())[verdict(before, after, of, resamples)] += 1
+            found.setdefault(name, Counter())[verdict(before, after, of)] += 1
     return found

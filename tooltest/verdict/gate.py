@@ -6,7 +6,6 @@ again; after the fresh trials everything counts, and what is still open is HOLD:
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -18,14 +17,13 @@ from .contract import Broken, broken
 PASS, BLOCK, HOLD, MORE = "PASS", "BLOCK", "HOLD", "MORE"
 MARGIN = 5.0  # points that a build may have lost without anybody having noticed
 COLLAPSE_FROM, COLLAPSE_BY, ALPHA = 80.0, 40.0, 0.05
-SEED = 20260  # of the bootstrap: the same trials give the same verdict
 
 
 @dataclass(frozen=True)
 class Verdict:
     """`word` is one of the four; MORE asks for the fresh trials. `reasons`: why, a sentence each.
 
-    `difference` is the candidate's behaviour less the baseline's on the scenarios that both have, with its 95 %
+    `difference` is the candidate's behaviour less the baseline's on the scenarios that both have, with its 96 %
     interval; `could_see` the smallest drop that these trials would have blocked with 80 % power. All are points.
     """
 
@@ -46,7 +44,6 @@ def decide(
     fresh: Sequence[Record] = (),
     *,
     identical: bool = False,
-    resamples: int = 2000,
 ) -> Verdict:
     """Given the baseline's trials, the candidate's first ones and the fresh ones (none yet: ()), return the verdict.
 
@@ -56,15 +53,16 @@ def decide(
     both = {one.scenario for one in baseline} & {one.scenario for one in first}
     baseline = [one for one in baseline if one.scenario in both]
     candidate = [one for one in (*first, *fresh) if one.scenario in both]
-    differences = _differences(baseline, candidate)
-    strata = statistics.grouped(differences)
-    low, high = statistics.interval(strata, random.Random(SEED), resamples)  # noqa: S311 - a bootstrap
-    mean = fmean(differences.values()) if differences else 0.0
-    low, high, mean = (round(value, 9) for value in (low, high, mean))  # -0.0000000000000001 is no loss
-    error = statistics.standard_error(strata)
-    faults = broken(baseline, first, fresh)
-    if not differences:
+    if not candidate:
         return Verdict(HOLD, ("the two have no scenario in common",), 0.0, 0.0, 0.0, 0.0, 0.0, 100.0)
+    before, after = score.by_scenario(baseline), score.by_scenario(candidate)
+    mean = 100 * fmean(fmean(after[one]) - fmean(before[one]) for one in before)
+    error = 100 * statistics.standard_error(before, after)
+    reach = statistics.Z_BOTH_SIDES * error
+    low, high, mean = (
+        round(value, 9) for value in (mean - reach, mean + reach, mean)
+    )  # -0.0000000000000001 is no loss
+    faults = broken(baseline, first, fresh)
     word, reasons = _word(_Evidence(mean, low, high, _collapsed(baseline, candidate), faults), bool(fresh), identical)
     return Verdict(
         word,
@@ -74,7 +72,7 @@ def decide(
         mean,
         low,
         high,
-        min(MARGIN, statistics.Z_BOTH_SIDES * error) + statistics.Z_POWER * error,
+        min(MARGIN, reach) + statistics.Z_POWER * error,
         tuple(faults),
     )
 
@@ -120,11 +118,6 @@ def _fine(seen: _Evidence, identical: bool) -> str:
     if identical and seen.low <= -MARGIN:
         return "nothing speaks against this copy of a build that has passed"
     return f"no contract check broke, and it lost less than {MARGIN:g} points (at most {max(0.0, -seen.low):.1f})"
-
-
-def _differences(baseline: Sequence[Record], candidate: Sequence[Record]) -> dict[str, float]:
-    before, after = score.by_scenario(baseline), score.by_scenario(candidate)
-    return {one: 100 * (fmean(after[one]) - fmean(before[one])) for one in before if one in after}
 
 
 def _collapsed(baseline: Sequence[Record], candidate: Sequence[Record]) -> list[str]:

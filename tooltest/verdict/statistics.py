@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import random
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import comb, sqrt
-from statistics import fmean, stdev
 
 Z_POWER = 0.8416  # of the normal distribution, at 80 %
-Z_BOTH_SIDES = 1.96  # at 95 %
+# The same on both sides, at 96.4 %: at 95 % a build that did not change is blocked in more than 3 of 100 gates where a
+# contract check fails now and then; at 97 % five points less are found in fewer than 65 (curve.py).
+Z_BOTH_SIDES = 2.1
 
 
 def fisher(fewer: tuple[int, int], more: tuple[int, int]) -> float:
@@ -19,39 +18,18 @@ def fisher(fewer: tuple[int, int], more: tuple[int, int]) -> float:
     return sum(comb(n, x) * comb(m, a + b - x) for x in range(max(0, a + b - m), a + 1)) / total
 
 
-def interval(strata: Mapping[str, Sequence[float]], of: random.Random, resamples: int = 2000) -> tuple[float, float]:
-    """Bootstrap 95 % interval of a mean over all values, which are drawn again within their strata.
+def standard_error(before: Mapping[str, Sequence[float]], after: Mapping[str, Sequence[float]]) -> float:
+    """Given the scores of each scenario's trials before and after, 0 to 1, return the standard error of the mean
+    difference over the scenarios that both have; 0 where there is none.
 
-    Small strata make a bootstrap too narrow by (n - 1) / n of the variance: the draws are stretched by its root.
+    A trial is right or not, so its variance is p (1 - p), estimated without bias from all trials of the scenario. A
+    harmless extra call, worth 0.5, varies less. What five scenarios of a kind happen to show is no better guess: a
+    bootstrap within the kinds blocked 3.5% of unchanged builds where this blocks 1.7% (models that do 80 of 100 right).
     """
-    values = [list(one) for one in strata.values() if one]
-    count = sum(map(len, values))
-    if not count:
-        return 0.0, 0.0
-    means = [fmean(one) for one in values]
-    centre = sum(map(sum, values)) / count
-    stretch = [sqrt(len(one) / (len(one) - 1)) if len(one) > 1 else 1.0 for one in values]
-    draws = []
-    for _ in range(resamples):
-        total = 0.0
-        for one, mean, wide in zip(values, means, stretch, strict=True):
-            drawn = sum(of.choices(one, k=len(one)))
-            total += mean * len(one) + (drawn - mean * len(one)) * wide
-        draws.append(total / count)
-    draws.sort()
-    low, high = draws[int(0.025 * resamples)], draws[min(resamples - 1, int(0.975 * resamples))]
-    return min(low, centre), max(high, centre)
-
-
-def standard_error(strata: Mapping[str, Sequence[float]]) -> float:
-    """Standard error of that mean."""
-    count = sum(len(one) for one in strata.values())
-    return sqrt(sum(len(one) * stdev(one) ** 2 for one in strata.values() if len(one) > 1)) / count if count else 0.0
-
-
-def grouped(values: Mapping[str, float]) -> dict[str, list[float]]:
-    """Values of scenarios (KIND/NAME) by kind."""
-    found: dict[str, list[float]] = defaultdict(list)
-    for scenario, value in values.items():
-        found[scenario.partition("/")[0]].append(value)
-    return dict(found)
+    both = [(before[name], after[name]) for name in before if name in after]
+    total = 0.0
+    for old, new in both:
+        trials = len(old) + len(new)
+        right = (sum(old) + sum(new)) / trials
+        total += right * (1 - right) * trials / (trials - 1) * (1 / len(old) + 1 / len(new))
+    return sqrt(total) / len(both) if both else 0.0
