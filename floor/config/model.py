@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, Self
 
 from pydantic import Field
 
@@ -88,9 +90,22 @@ class Config(Part):
     metrics: Metrics = Field(default_factory=Metrics)
     """A page for Prometheus on each box, and one for people."""
 
+    @cached_property
+    def _resolved(self) -> dict[str, tuple[ResolvedCopy, ...]]:
+        """What `copies` has worked out: each box of a fleet asks for all of them."""
+        return {}
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """As pydantic's, without what was worked out from the values of before."""
+        made = super().model_copy(update=update, deep=deep)
+        made.__dict__.pop("_resolved", None)
+        return made
+
     def copies(self, model: str) -> list[ResolvedCopy]:
         """Given a model's name, return its copies in the file's order. Raise KeyError for a name that is not there."""
-        return [self.resolve(model, copy) for copy in self.models[model].replicas]
+        if model not in self._resolved:
+            self._resolved[model] = tuple(self.resolve(model, copy) for copy in self.models[model].replicas)
+        return list(self._resolved[model])
 
     def parts(self, model: str) -> list[ResolvedCopy]:
         """Given a model's name, return the parts of its group, the head first; none where it has no split.
