@@ -99,7 +99,8 @@ def test_a_frozen_process_hangs_with_its_children_until_thawed(boxa: Box) -> Non
     states = ["ps", "-o", "state=", "--ppid", str(main), "-p", str(main)]
     wait_for("all three sleep", lambda: boxa.run(states).stdout.split() == ["S", "S", "S"], 10)
     assert len(faults.freeze(boxa, main)) == 3
-    assert boxa.run(states).stdout.split() == ["T", "T", "T"]
+    # A signal is sent, and taken when the process is next looked at by its kernel.
+    wait_for("all three are stopped", lambda: boxa.run(states).stdout.split() == ["T", "T", "T"], 10)
     faults.thaw(boxa, main)
     wait_for("all three sleep again", lambda: boxa.run(states).stdout.split() == ["S", "S", "S"], 10)
     faults.kill(boxa, main)

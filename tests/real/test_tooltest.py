@@ -34,7 +34,7 @@ def floor(real_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Floor:
     return floor
 
 
-def tested(box: Box, command: str, *words: str) -> dict[str, Any]:
+def asked(box: Box, command: str, *words: str) -> dict[str, Any]:
     """Run a command of the tool test on a box, against its own engine; return the JSON that it wrote."""
     python = ["/opt/floor/current/bin/python", "-I", "-m", "floor.tooltest", command]
     url = f"http://{box.address}:8000"
@@ -43,7 +43,7 @@ def tested(box: Box, command: str, *words: str) -> dict[str, Any]:
 
 
 def test_random_weights_call_no_tools_and_the_test_itself_is_well(floor: Floor) -> None:
-    found = tested(floor.lab.boxes["boxb"], "run", "--tier", "quick", "--output", "/root/result.json")
+    found = asked(floor.lab.boxes["boxb"], "run", "--tier", "quick", "--output", "/root/result.json")
     figures = found["summary"]
     told = found["tested"]
     print(f"{told}: {figures['behaviour']} of 100, {len(found['trials'])} trials in {found['seconds']:.0f} s")
@@ -60,7 +60,7 @@ def test_random_weights_call_no_tools_and_the_test_itself_is_well(floor: Floor) 
 def test_a_swap_loses_no_request(floor: Floor) -> None:
     """Its baseline is short, as the processor is slow; the gate then takes the settings of it."""
     lab, boxa = floor.lab, floor.lab.boxes["boxa"]
-    tested(boxa, "baseline", "--tier", "quick", "--trials", "2", "--save", "/root/result.json")
+    asked(boxa, "baseline", "--tier", "quick", "--trials", "2", "--save", "/root/result.json")
     baseline = Path(floor.folder / "before.json")
     baseline.write_text(boxa.read("/root/result.json"))
     before = invocations(lab)
