@@ -18,6 +18,7 @@ from floor.sizes import GIB, gib
 BAR = 10  # characters of a bar
 WIDE = 110  # columns below which bars and the time of each token are left out
 EVENTS = 6  # at least so many, where there are; more where there is room
+TAKEN, TAKEN_WIDE, LEAST = 60, 85, 16  # columns that the rest of a line needs; and of a name that are always there
 ABOVE = 3  # warnings, the worst of them first, where there is no room for any below the tables
 LATE = 5.0  # seconds after which what is shown is old
 
@@ -54,7 +55,13 @@ def view(found: Mapping[str, Any], lost: str, height: int, width: int) -> Render
     if not found:
         return Text(f"nothing is known yet: {lost}", "red")
     wide = width >= WIDE
-    tables: list[RenderableType] = [_models(found, wide=wide), Text(""), _copies(found, wide=wide), Text("")]
+    most = max(LEAST, width - (TAKEN_WIDE if wide else TAKEN))
+    tables: list[RenderableType] = [
+        _models(found, most, wide=wide),
+        Text(""),
+        _copies(found, most, wide=wide),
+        Text(""),
+    ]
     tables.append(_boxes(found, wide=wide))
     room = max(0, height - 8 - len(found["models"]) - len(found["copies"]) - len(found["boxes"]))
     warnings = [Text(f"! {text}", "yellow", no_wrap=True, overflow="ellipsis") for text in found["warnings"]]
@@ -92,10 +99,20 @@ def _columns(*, wide: bool) -> tuple[str, ...]:
     return ("tok/s", "run", "wait", "cache", "first token", *(["each token"] if wide else []))
 
 
-def _models(found: Mapping[str, Any], *, wide: bool) -> Table:
+def named(name: str, most: int) -> str:
+    """Given a name and the most characters that it may have, return it, cut where it is too long: of a copy in its
+    model, for what tells copies apart is the box."""
+    if len(name) <= most:
+        return name
+    model, at, box = name.rpartition("@")
+    kept = most - len(at + box) - 1
+    return f"{model[:kept]}…{at}{box}" if at and kept > 0 else f"{name[: most - 1]}…"
+
+
+def _models(found: Mapping[str, Any], most: int, *, wide: bool) -> Table:
     table = _table("model", *_columns(wide=wide), "")
     for name, one in found["models"].items():
-        table.add_row(Text(name, "bold"), *_figures(one, wide=wide), _served(one))
+        table.add_row(Text(named(name, most), "bold"), *_figures(one, wide=wide), _served(one))
     return table
 
 
@@ -108,10 +125,10 @@ def _served(one: Mapping[str, Any]) -> Text:
     return Text(f"{one['members']} of {one['copies']} serve", style)
 
 
-def _copies(found: Mapping[str, Any], *, wide: bool) -> Table:
+def _copies(found: Mapping[str, Any], most: int, *, wide: bool) -> Table:
     table = _table("copy", *_columns(wide=wide), "pool", "why")
     for one in found["copies"]:
-        table.add_row(Text(one["copy"]), *_figures(one, wide=wide), _pool(one), Text(_why(one)))
+        table.add_row(Text(named(one["copy"], most)), *_figures(one, wide=wide), _pool(one), Text(_why(one)))
     return table
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from floor.cli.watch_view import arriving, show, view
+from floor.cli.watch_view import arriving, named, show, view
 from floor.errors import BoxError
 from floor.metrics.live import compose
 from floor.metrics.told import Box, Told
@@ -82,6 +82,32 @@ def test_it_fits_the_terminal(width: int, height: int) -> None:
     assert len(found) < height
     assert max(map(len, found)) <= width
     assert line(found, "m@a").startswith("m@a 111.2 6 2")
+
+
+@pytest.mark.parametrize(
+    ("name", "most", "shown"),
+    [
+        ("m@a", 20, "m@a"),
+        ("qwen3-coder-480b@spark-a", 20, "qwen3-coder…@spark-a"),
+        ("qwen3-coder-480b@spark-a", 24, "qwen3-coder-480b@spark-a"),
+        ("qwen3-coder-480b-instruct", 16, "qwen3-coder-480…"),
+        ("m@a-box-with-a-long-name", 16, "m@a-box-with-a-…"),
+    ],
+)
+def test_a_long_name_keeps_what_tells_it_from_others(name: str, most: int, shown: str) -> None:
+    assert named(name, most) == shown
+    assert len(named(name, most)) <= most
+
+
+def test_on_a_narrow_terminal_copies_can_be_told_apart_and_figures_are_whole() -> None:
+    found = drawn(
+        document(**{"qwen3-coder-480b-a35b-instruct_spark-a": {}, "qwen3-coder-480b-a35b-instruct_spark-b": {}}), 80, 24
+    )
+    assert [one.split()[0] for one in found if one.startswith("qwen3")] == [
+        "qwen3-coder…@spark-a",
+        "qwen3-coder…@spark-b",
+    ]
+    assert line(found, "m@a").startswith("m@a 111.2 6 2 41% 840 ms in")
 
 
 def test_what_needs_a_look_is_seen_however_many_copies_there_are() -> None:
