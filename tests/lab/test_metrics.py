@@ -289,6 +289,9 @@ def test_who_skips_the_proxy_is_named_within_five_seconds(floor: Floor) -> None:
     assert re.fullmatch(r"boxa: curl \(pid \d+, batch\.service\)", seen[0]["who"])
     every = json.loads(floor("clients", "--json").stdout)["connections"]
     assert {"proxy", "check", "past the proxy"} >= {one["kind"] for one in every} >= {"past the proxy", "proxy"}
+    told = f'floor_direct_connections{{address="this box: batch.service -> {lab.boxes["boxb"].address}:8000"}}'
+    took = until("the watchdog of its box has seen it", lambda: told in get(lab, "/metrics", "boxa")[1], 90, 1)
+    print(f"told without anybody looking after {took:.1f} s")
     lab.boxes["boxa"].run(["systemctl", "stop", "batch.service"])
     until("it is gone", lambda: not named(), 10)
     done = lab.client.run(["curl", "-sS", "-m", "2", f"{engine}/v1/models"], check=False)
