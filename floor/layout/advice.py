@@ -160,7 +160,7 @@ def _by_edit(want: Want, chosen: Layout, found_with: tuple[Sequence[Place], Cons
     edits = {
         "with kv_cache fp8": replace(want.as_other(), kv_cache="fp8") if want.kv_cache == "auto" else None,
         "with kv_cache auto": replace(want.as_other(), kv_cache="auto") if want.kv_cache.startswith("fp8") else None,
-        f"with requests of at most {want.context // 2:,} tokens": replace(want, context=max(1, want.context // 2)),
+        f"with requests of at most {want.context // 2:,} tokens": want.within(max(1, want.context // 2)),
     }
     lines = []
     for words, edited in edits.items():

@@ -137,6 +137,10 @@ class Want:
         )
         return Load(self.shape, self.weights, setting, self.drafts, self.taken)
 
+    def within(self, context: int) -> Want:
+        """Given the longest request, return it with that: no usual request and no prompt is longer."""
+        return replace(self, context=context, depth=min(self.depth, context), prompt=min(self.prompt, context))
+
     def as_other(self) -> Want:
         """Return it without what was measured of its speed: it is to be another build than the one that was."""
         slower = {name: replace(one, curve={}, speeds=None) for name, one in self.measured.items()}

@@ -149,6 +149,9 @@ def _groups(
     if books.want.engine != "vllm" or not books.want.shape.causal:
         return
     linked = books.want.linked(places)
+    apart = [place.name for place in places if place.cards and not place.linked]
+    if apart and len(linked) + len(apart) > 1:
+        misfits[f"split with {', '.join(apart)}"] = Misfit("no fabric links it to other boxes")
     for size in range(2, len(linked) + 1):
         if enough >= 2 and size < len(linked):
             continue

@@ -65,8 +65,7 @@ def model(name: str, told_by: Mapping[str, Any], where: str) -> Want:
     tensors = told_by["tensors"]
     built = weights.measured(tensors, found) if tensors else weights.computed(found, 16)
     engine, context = "llamacpp" if told_by["gguf"] else "vllm", found.context or 8192
-    usual = min(context, 8192)
-    return Want(name, found, built, context, engine=engine, depth=usual, prompt=usual)
+    return Want(name, found, built, context, engine=engine).within(context)
 
 
 def here(name: str, source: str) -> Want:
@@ -82,10 +81,7 @@ def configured(want: Want, copy: ResolvedCopy, *, critical: bool) -> Want:
     drafts = count if isinstance(count, int) and want.shape.drafts else 0
     flight = copy.args.get("max-num-batched-tokens")
     return replace(
-        want,
-        context=copy.context or want.context,
-        depth=min(want.depth, copy.context or want.context),
-        prompt=min(want.prompt, copy.context or want.context),
+        want.within(copy.context or want.context),
         cap=copy.max_requests or want.cap,
         kv_cache=copy.kv_cache,
         engine=copy.engine,

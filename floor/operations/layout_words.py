@@ -74,9 +74,7 @@ def setting(want: Want, key: str, value: str, where: str) -> Want:
         if key == "context" and want.shape.context and found > want.shape.context:
             raise UsageError(f"{where}: {want.name} allows requests of {want.shape.context} tokens; found {found}")
         kept = want.as_other() if key == "drafts" and found != want.drafts else want
-        if key == "context":  # no request is longer
-            kept = replace(kept, depth=min(kept.depth, found), prompt=min(kept.prompt, found))
-        return replace(kept, **{key: found})  # type: ignore[arg-type]
+        return kept.within(found) if key == "context" else replace(kept, **{key: found})  # type: ignore[arg-type]
     if key == "kv_cache":
         if value not in _CACHES:
             raise UsageError(f"{where}: found kv_cache {value!r}; write one of {', '.join(_CACHES)}")

@@ -312,3 +312,12 @@ def test_copies_that_hold_more_become_right_together() -> None:
     places = [Place(name, some) for name, some in cards.items()]
     changes = advise(want, find(Books(want, constants()), places).layouts, places, constants()).changes
     assert changes == ("copies on a, c becomes right above 29 requests of 131,072 at once",)
+
+
+def test_boxes_without_a_fabric_are_named_among_what_does_not_fit() -> None:
+    shape = published("llama-3.3-70b")
+    want = Want("m", shape, weights.computed(shape, 16), 8192)
+    places = [Place("a", (CARDS["gb10"],)), Place("b", (CARDS["gb10"],), linked=False), Place("proxy", ())]
+    assert find(Books(want, constants()), places).misfits["split with b"].why == "no fabric links it to other boxes"
+    linked = [replace(place, linked=True) for place in places]
+    assert not any("with" in what for what in find(Books(want, constants()), linked).misfits)
