@@ -38,7 +38,7 @@ def read(source: Path) -> dict[str, Any]:
                 tensors[name] = tensors.get(name, 0) + size
     except OSError as error:
         raise FloorError(f"{source}: cannot be read: {error.strerror}; look at its permissions") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FloorError(f"{source / 'config.json'}: found no JSON ({error}); fetch the weights again") from error
     if not isinstance(config, dict):
         raise FloorError(f"{source / 'config.json'}: found no object; fetch the weights again")
@@ -73,8 +73,8 @@ def header(file: Path) -> dict[str, int]:
             if name != "__metadata__":
                 start, end = tensor["data_offsets"]
                 plain = _EXPERT.sub(".experts.*.", name)
-                sizes[plain] = sizes.get(plain, 0) + int(end) - int(start)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+                sizes[plain] = sizes.get(plain, 0) + max(0, int(end) - int(start))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise FloorError(f"{file}: found no header of safetensors; fetch the weights again") from error
     return sizes
 

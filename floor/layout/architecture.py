@@ -36,7 +36,7 @@ def shape(values: Mapping[str, Any], where: str = "config.json") -> Shape:
     if family not in DECODERS | ENCODERS:
         raise FloorError(f"{keys.where}: found model_type {family!r}, which is not known; no layout is guessed for it")
     causal = family in DECODERS
-    hidden = keys.whole("hidden_size", "n_embd", "dim")
+    hidden = keys.some("hidden_size", "n_embd", "dim")
     kept: list[Mixer | None] = list(mixers.of_layers(keys)) if causal else [mixers.attention(keys)] * _many(keys)
     layers = tuple(_layer(keys, place, mixer) for place, mixer in enumerate(kept))
     drafts = _drafts(keys, layers)
@@ -45,8 +45,8 @@ def shape(values: Mapping[str, Any], where: str = "config.json") -> Shape:
         layers=layers if causal else tuple(Layer(None, layer.dense) for layer in layers),
         drafts=drafts,
         hidden=hidden,
-        heads=keys.whole("num_attention_heads", "n_head", "n_heads"),
-        embedding=keys.whole("vocab_size") * hidden,
+        heads=keys.some("num_attention_heads", "n_head", "n_heads"),
+        embedding=keys.some("vocab_size") * hidden,
         tied=keys.flag("tie_word_embeddings", family.startswith(("gemma", "cohere"))) or not causal,
         context=keys.whole("max_position_embeddings", "n_positions", "model_max_length", otherwise=0) or None,
         causal=causal,
@@ -54,12 +54,12 @@ def shape(values: Mapping[str, Any], where: str = "config.json") -> Shape:
 
 
 def _many(keys: Keys) -> int:
-    return keys.whole("num_hidden_layers", "n_layers", "n_layer")
+    return keys.layers
 
 
 def _drafts(keys: Keys, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
     """Layers that draft: attention at full length and the feed-forward part of the last layer, and what joins them."""
-    many = keys.whole(*_DRAFTS, otherwise=0)
+    many = min(keys.whole(*_DRAFTS, otherwise=0), len(layers))
     whole = [layer for layer in layers if layer.mixer == mixers.of_layers(keys)[_last_full(keys)]] if many else []
     if not whole:
         return ()
@@ -76,7 +76,7 @@ def _last_full(keys: Keys) -> int:
 
 def _layer(keys: Keys, place: int, mixer: Mixer | None) -> Layer:
     kept = mixers.parameters(keys, mixer)
-    if "hybrid_override_pattern" in keys.values:  # one part a layer
+    if keys.values.get("hybrid_override_pattern"):  # one part a layer
         letter = str(keys.values["hybrid_override_pattern"])[place]
         if letter not in "-E":
             return Layer(mixer, kept)
@@ -90,7 +90,7 @@ def _layer(keys: Keys, place: int, mixer: Mixer | None) -> Layer:
 def _has_experts(keys: Keys, place: int) -> bool:
     if not _many_experts(keys):
         return False
-    only_dense = keys.values.get("mlp_only_layers") or []
+    only_dense = keys.items("mlp_only_layers")
     step = keys.whole("decoder_sparse_step", "moe_layer_freq", otherwise=1) or 1
     listed = keys.texts("mlp_layer_types")
     if listed is not None:
@@ -114,7 +114,9 @@ def _experts(keys: Keys, mixer: Mixer | None, dense: int) -> Layer:
         otherwise=keys.whole("n_shared_experts", otherwise=0) * inner,
     )
     router = hidden * many
-    used = keys.whole("num_experts_per_tok", "moe_topk", "num_experts_per_token")
+    used = keys.some("num_experts_per_tok", "moe_topk", "num_experts_per_token")
+    if used > many:
+        raise FloorError(f"{keys.where}: found {used} experts that a token uses, of {many}")
     return Layer(mixer, dense + router + factor * hidden * shared, factor * hidden * inner, many, used)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from floor.errors import FloorError
+from floor.layout.keys import Keys
 
 # general.architecture -> model_type
 _FAMILIES = {
@@ -58,12 +59,13 @@ def config(table: Mapping[str, Any], where: str) -> dict[str, Any]:
     found["tie_word_embeddings"] = not table.get("floor.head", True)
     if architecture in ("qwen2", "qwen3", "llama"):
         found.pop("sliding_window", None)
-    if drafts := found.get("num_nextn_predict_layers"):
-        found["num_hidden_layers"] -= drafts  # block_count counts them, too
+    keys = Keys(own, where)
+    if drafts := keys.whole("nextn_predict_layers", otherwise=0):
+        found["num_hidden_layers"] = max(0, keys.whole("block_count") - drafts)  # it counts them, too
     if "kv_lora_rank" in found:
-        _latent(own, found)
+        _latent(keys, found)
     if "ssm.state_size" in own:
-        _delta(own, found)
+        _delta(keys, found)
     return found
 
 
@@ -77,20 +79,20 @@ def _plain(value: Any, where: str, key: str) -> Any:
     return kinds.pop()
 
 
-def _latent(own: Mapping[str, Any], found: dict[str, Any]) -> None:
+def _latent(keys: Keys, found: dict[str, Any]) -> None:
     """The table gives the compressed widths as key and value length, and the heads' own ones as `_mla`."""
-    rope = int(own["rope.dimension_count"])
+    rope = keys.some("rope.dimension_count")
     found["qk_rope_head_dim"] = rope
-    found["qk_nope_head_dim"] = int(own.get("attention.key_length_mla", own.get("attention.key_length", 0))) - rope
-    found["v_head_dim"] = int(own.get("attention.value_length_mla", own.get("attention.value_length", 0)))
+    found["qk_nope_head_dim"] = keys.some("attention.key_length_mla", "attention.key_length") - rope
+    found["v_head_dim"] = keys.some("attention.value_length_mla", "attention.value_length")
     found.pop("head_dim", None)
 
 
-def _delta(own: Mapping[str, Any], found: dict[str, Any]) -> None:
-    heads, inner = int(own["ssm.time_step_rank"]), int(own["ssm.inner_size"])
+def _delta(keys: Keys, found: dict[str, Any]) -> None:
+    heads = keys.some("ssm.time_step_rank")
     found["linear_num_value_heads"] = heads
-    found["linear_value_head_dim"] = inner // heads
-    found["linear_num_key_heads"] = own["ssm.group_count"]
-    found["linear_key_head_dim"] = own["ssm.state_size"]
-    found["linear_conv_kernel_dim"] = own["ssm.conv_kernel"]
+    found["linear_value_head_dim"] = keys.some("ssm.inner_size") // heads
+    found["linear_num_key_heads"] = keys.some("ssm.group_count")
+    found["linear_key_head_dim"] = keys.some("ssm.state_size")
+    found["linear_conv_kernel_dim"] = keys.some("ssm.conv_kernel")
     found.setdefault("full_attention_interval", _DEFAULT_INTERVAL)

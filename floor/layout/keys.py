@@ -7,6 +7,8 @@ from typing import Any
 
 from floor.errors import FloorError
 
+_MOST = 1 << 40  # of any number there
+MOST_LAYERS = 1000  # the largest models have 126
 INNER = ("text_config", "llm_config", "language_config")  # where models that also see or hear keep their language model
 
 
@@ -41,7 +43,7 @@ class Keys:
                 if len(set(map(str, found))) > 1:
                     raise FloorError(f"{self.where}: found {name} that differs between layers; this is not known")
                 found = found[0]
-            if isinstance(found, bool) or not isinstance(found, int) or found < 0:
+            if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found <= _MOST:
                 raise FloorError(f"{self.where}: found {found!r} for {name}; it is to be a whole number")
             return found
         if otherwise is None:
@@ -49,6 +51,34 @@ class Keys:
                 f"{self.where}: found none of {', '.join(names)}; without it the layout cannot be computed"
             )
         return otherwise
+
+    def some(self, *names: str, otherwise: int | None = None) -> int:
+        """Return what `whole` does. Raise FloorError for 0 as well."""
+        found = self.whole(*names, otherwise=otherwise)
+        if not found:
+            raise FloorError(
+                f"{self.where}: found 0 for {' or '.join(names)}; without it the layout cannot be computed"
+            )
+        return found
+
+    def items(self, name: str) -> list[Any]:
+        """Return a list, empty where there is none. Raise FloorError for what is no list."""
+        found = self.values.get(name)
+        if found is not None and not isinstance(found, list):
+            raise FloorError(f"{self.where}: found {found!r} for {name}; it is to be a list")
+        return found or []
+
+    @property
+    def layers(self) -> int:
+        """How many layers it has. Raise FloorError for none, and for more than any model has."""
+        found = self.whole("num_hidden_layers", "n_layers", "n_layer")
+        return self.bounded(found)
+
+    def bounded(self, layers: int) -> int:
+        """Given how many layers there are, return it. Raise FloorError for none, and for more than any model has."""
+        if not 1 <= layers <= MOST_LAYERS:
+            raise FloorError(f"{self.where}: found {layers} layers; it is to be 1 to {MOST_LAYERS}")
+        return layers
 
     def need(self, name: str, kind: type) -> Any:
         """Return a value of that type. Raise FloorError without it."""

@@ -20,10 +20,10 @@ _ALL_WINDOW = ("mistral", "mixtral", "phi3", "starcoder2", "ministral")
 
 def attention(keys: Keys, window: int | None = None) -> Attention:
     """Given a config, return its attention."""
-    heads = keys.whole("num_attention_heads", "n_head")
-    size = keys.whole("head_dim", "attention_head_dim", otherwise=keys.whole("hidden_size", "n_embd") // heads)
-    kv_heads = 1 if keys.flag("multi_query") else keys.whole("num_key_value_heads", "n_head_kv", otherwise=heads)
-    return Attention(kv_heads, size, keys.whole("v_head_dim", otherwise=size), window)
+    heads = keys.some("num_attention_heads", "n_head")
+    size = keys.some("head_dim", "attention_head_dim", otherwise=keys.some("hidden_size", "n_embd") // heads)
+    kv_heads = 1 if keys.flag("multi_query") else keys.some("num_key_value_heads", "n_head_kv", otherwise=heads)
+    return Attention(kv_heads, size, keys.some("v_head_dim", otherwise=size), window)
 
 
 def latent(keys: Keys) -> Latent:
@@ -32,27 +32,27 @@ def latent(keys: Keys) -> Latent:
         raise FloorError(
             f"{keys.where}: found attention with an indexer (index_topk), a kind of layer that is not known"
         )
-    return Latent(keys.whole("kv_lora_rank"), keys.whole("qk_rope_head_dim"))
+    return Latent(keys.some("kv_lora_rank"), keys.some("qk_rope_head_dim"))
 
 
 def delta(keys: Keys) -> Delta:
     """Given a config, return its gated delta net."""
     names = ("num_key_heads", "num_value_heads", "key_head_dim", "value_head_dim", "conv_kernel_dim")
-    return Delta(*(keys.whole(f"linear_{name}") for name in names))
+    return Delta(*(keys.some(f"linear_{name}") for name in names))
 
 
 def mamba(keys: Keys) -> Mamba:
     """Given a config, return its Mamba 2."""
-    heads = keys.whole("mamba_num_heads", "mamba_n_heads")
-    size = keys.whole("mamba_head_dim", "mamba_d_head")
+    heads = keys.some("mamba_num_heads", "mamba_n_heads")
+    size = keys.some("mamba_head_dim", "mamba_d_head")
     kept = 2 if str(keys.values.get("mamba_ssm_cache_dtype")) in ("bfloat16", "float16") else 4
     return Mamba(
         intermediate=heads * size,
-        groups=keys.whole("n_groups", "mamba_n_groups"),
-        state=keys.whole("ssm_state_size", "mamba_d_state"),
+        groups=keys.some("n_groups", "mamba_n_groups"),
+        state=keys.some("ssm_state_size", "mamba_d_state"),
         heads=heads,
         head_dim=size,
-        kernel=keys.whole("conv_kernel", "mamba_d_conv"),
+        kernel=keys.some("conv_kernel", "mamba_d_conv"),
         ssm_bytes=kept,
     )
 
@@ -70,15 +70,17 @@ def names(keys: Keys) -> list[str]:
             raise FloorError(
                 f"{keys.where}: found {unknown[0]!r} in hybrid_override_pattern, a layer that is not known"
             )
+        keys.bounded(len(str(letters)))
         return [_LETTERS[letter] for letter in str(letters)]
-    many = keys.whole("num_hidden_layers", "n_layer")
+    many = keys.layers
     for key in ("layer_types", "layers_block_type"):
         listed = keys.texts(key)
         if listed is not None:
             if len(listed) < many:
                 raise FloorError(f"{keys.where}: found {len(listed)} {key} for {many} layers")
             return listed[:many]
-    if (kinds := keys.values.get("attn_type_list")) is not None:
+    if kinds := keys.items("attn_type_list"):
+        keys.bounded(len(kinds))
         return ["full_attention" if kind == 1 else "lightning_attention" for kind in kinds][:many]
     if every := keys.whole("full_attention_interval", otherwise=0):
         return ["full_attention" if (i + 1) % every == 0 else "linear_attention" for i in range(many)]

@@ -116,3 +116,29 @@ def test_what_is_not_known_is_refused_by_its_name(changes: dict[str, Any], says:
         shape(_changed("qwen3-coder-30b", **changes), "/models/x/config.json")
     assert str(caught.value).startswith("/models/x/config.json: ")
     assert says in str(caught.value)
+
+
+DAMAGED = [
+    ("qwen3-coder-30b", "num_hidden_layers", 10**9, "found 1000000000 layers; it is to be 1 to 1000"),
+    ("qwen3-coder-30b", "num_hidden_layers", 0, "found 0 layers; it is to be 1 to 1000"),
+    ("qwen3-coder-30b", "num_attention_heads", 0, "found 0 for num_attention_heads or n_head"),
+    ("qwen3-coder-30b", "hidden_size", 10**30, "for hidden_size; it is to be a whole number"),
+    ("qwen3-coder-30b", "head_dim", 0, "found 0 for head_dim or attention_head_dim"),
+    ("qwen3-coder-30b", "mlp_only_layers", 7, "found 7 for mlp_only_layers; it is to be a list"),
+    ("qwen3-coder-30b", "num_experts_per_tok", 129, "found 129 experts that a token uses, of 128"),
+    ("deepseek-v3", "kv_lora_rank", 0, "found 0 for kv_lora_rank"),
+    ("minimax-m2", "attn_type_list", 7, "found 7 for attn_type_list; it is to be a list"),
+    ("minimax-m2", "attn_type_list", [1] * 2000, "found 2000 layers; it is to be 1 to 1000"),
+]
+
+
+@pytest.mark.parametrize(("name", "key", "value", "says"), DAMAGED)
+def test_a_number_that_no_model_has_is_named(name: str, key: str, value: Any, says: str) -> None:
+    with pytest.raises(FloorError) as caught:
+        shape({**config(name), key: value}, "config.json")
+    assert says in str(caught.value)
+
+
+def test_drafts_are_never_more_than_layers() -> None:
+    many = shape({**config("deepseek-v3"), "num_nextn_predict_layers": 10**9}, "config.json")
+    assert len(many.drafts) == len(many.layers)

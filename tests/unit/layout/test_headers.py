@@ -132,7 +132,14 @@ def test_what_is_not_there_or_damaged_is_named(tmp_path: Path) -> None:
     (tmp_path / "empty" / "config.json").write_text("[]")
     assert "found no object; fetch the weights again" in _refused(tmp_path / "empty")
     whole = disk.folder(tmp_path / "m", SMALL, _tensors(2, 4))
-    for damage in (b"", b"\xff" * 20, struct.pack("<Q", 9) + b'{"a": {}}', struct.pack("<Q", 2) + b"[]"):
+    (tmp_path / "empty" / "config.json").write_text("[" * 100_000)
+    assert "found no JSON" in _refused(tmp_path / "empty")
+    for damage in (
+        b"",
+        b"\xff" * 20,
+        struct.pack("<Q", 9) + b'{"a": {}}',
+        struct.pack("<Q", 2) + b"[]",
+    ):
         (whole / "model-00001-of-00002.safetensors").write_bytes(damage)
         assert _refused(whole).endswith("found no header of safetensors; fetch the weights again")
 
@@ -222,6 +229,21 @@ def test_latent_attention_and_delta_nets_are_read_from_gguf() -> None:
     }.items()}  # fmt: skip
     model = shape(gguf.config({"general.architecture": "qwen35moe", "floor.vocabulary": 248320, **delta}, "m"))
     assert {layer.mixer for layer in model.layers} == {Attention(2, 256, 256), Delta(16, 64, 128, 128, 4)}
+
+
+@pytest.mark.parametrize("gone", ["ssm.time_step_rank", "ssm.group_count", "ssm.inner_size", "block_count"])
+def test_a_table_of_a_gguf_with_a_gap_is_named(gone: str) -> None:
+    names = (
+        "block_count",
+        "ssm.state_size",
+        "ssm.time_step_rank",
+        "ssm.inner_size",
+        "ssm.group_count",
+        "ssm.conv_kernel",
+    )
+    table = {f"qwen35.{name}": 4096 for name in names if name != gone} | {"qwen35.nextn_predict_layers": 1}
+    with pytest.raises(FloorError, match=f"m: found none of {gone}"):
+        gguf.config({"general.architecture": "qwen35", **table}, "m")
 
 
 def test_a_gguf_that_is_not_known_or_damaged_is_named(tmp_path: Path) -> None:
