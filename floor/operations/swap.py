@@ -173,7 +173,7 @@ class _Swapping:
         try:
             outcome = going_back(dataclasses.replace(self.site, loaded=loaded), target, terms.say, terms.progress)
         except FloorError as lost:
-            return _ended(error, f"{found}\n  the way back stopped, `floor swap --abort` goes on with it: {lost}")
+            return _ended(lost, f"{found}\n  the way back stopped, `floor swap --abort` goes on with it: {lost}")
         told = config_file.restore(self.new.loaded.path, self.new.loaded.text)
         if told or self.old == self.new.loaded.text:
             terms.say(told or f"{loaded.path} still asks for the build that went: take that out again")
