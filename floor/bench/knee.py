@@ -117,11 +117,11 @@ def _usable(levels: Sequence[Level], first_token: float | None) -> tuple[list[Le
 
 
 def _doubt(levels: Sequence[Level]) -> float:
-    """How far the rate of a level may lie from the truth, as a share: the standard error of a median of its slices,
-    which is 1.25 times that of a mean. Judged by how far slices lie from the rate of their own level."""
+    """How far the rate of a level may lie from the truth, as a share: the standard error of the mean of its slices.
+    Judged by how far slices lie from the mean of their own level, which lies as near to them as any number does."""
     found = _residuals(levels)
     slices = len(levels[0].rates)
-    return 1.25 * statistics.pstdev(found) / math.sqrt(slices) if len(found) > 1 else 0.0
+    return statistics.pstdev(found) / math.sqrt(slices - 1) if len(found) > 1 else 0.0
 
 
 def _residuals(levels: Sequence[Level]) -> list[float]:
@@ -154,7 +154,7 @@ def _sure(
     agreeing = 0
     for _ in range(AGAIN):
         again = [
-            rate * (1 + statistics.median(residuals[draw(len(residuals))] for _ in range(slices))) for rate in curve
+            rate * (1 + statistics.fmean(residuals[draw(len(residuals))] for _ in range(slices))) for rate in curve
         ]
         other = pick(unimodal(again, doubt), near)
         agreeing += abs(other - chosen) <= 1 and abs(curve[other] / curve[chosen] - 1) <= 2 * near

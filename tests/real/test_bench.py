@@ -88,7 +88,7 @@ class Counted:
 
 
 def floors(floor: Floor, box: Box, number: int) -> tuple[float, float]:
-    """Tokens a second as `floor bench` measures them over the part of the level that counts, and as the engine does."""
+    """Tokens a second as `floor bench` tells them of the part of the level that counts, and as the engine does."""
     chance = random.Random(number)  # noqa: S311 -- no secret
     body = {"max_tokens": ANSWER, "ignore_eos": True, "temperature": 0}  # as the other one asks
     prompts = [[chance.randrange(100, VOCABULARY - 1) for _ in range(PROMPT)] for _ in range(400)]
@@ -100,7 +100,7 @@ def floors(floor: Floor, box: Box, number: int) -> tuple[float, float]:
         level = json.loads(floor(*words).stdout)["levels"][0]
     assert level["errors"] == 0
     began = counted.first
-    return statistics.fmean(level["rates"]), counted.rate(began + SETTLE * SECONDS, began + SECONDS)
+    return float(level["tokens_per_second"]), counted.rate(began + SETTLE * SECONDS, began + SECONDS)
 
 
 def theirs(box: Box, folder: Path, number: int) -> tuple[float, float]:

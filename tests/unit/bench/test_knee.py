@@ -99,7 +99,7 @@ def test_noise_makes_it_less_sure() -> None:
     quiet, loud = advice(levels(points, 0.001)), advice(levels(points, 0.15, 3))
     assert quiet.sure > loud.sure
     assert loud.shape is Shape.FLAT
-    assert re.fullmatch(r"96 to 124 .*; it was so unsteady that a rise of [23]\d% would not be seen", loud.why)
+    assert re.fullmatch(r"100 to 126 .*; it was so unsteady that a rise of [23]\d% would not be seen", loud.why)
 
 
 def test_a_level_where_requests_fail_is_no_choice() -> None:

@@ -45,6 +45,17 @@ def test_a_steady_level() -> None:
     assert found.each["p50"] == pytest.approx(2 / 99)
 
 
+def test_long_prompts_are_all_of_a_level_and_not_its_middle() -> None:
+    """25 s of reading and 10 s of answering over and over: in most of the slices of a level of 60 s nothing comes."""
+    records = [
+        Record(began=35.0 * at, ended=35.0 * at + 35, first=35.0 * at + 25, last=35.0 * at + 35, tokens=200)
+        for at in range(3)
+    ]
+    found = level(1, records, 12.0, 60.0)
+    assert found.rates == pytest.approx((0.0, 200 / 12, 0.0, 0.0))
+    assert found.rate == pytest.approx(200 / 48)
+
+
 def test_errors_are_counted_and_named() -> None:
     good = Record(0.0, 1.0, first=0.1, last=1.0, tokens=10)
     found = level(
