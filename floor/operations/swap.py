@@ -62,7 +62,6 @@ def swap(site: Site, model: str, wish: Wish, terms: Terms) -> Outcome:
     aim = site.observe(patience=LOST_POLL)
     left = unfinished(aim.seen)
     resumes = left is not None and left.verb == SWAP
-    old = (config_file.before(site.loaded.path) if resumes else None) or site.loaded.text
     if left is not None and left.verb == SWAP_BACK and not works(left):
         outcome = swap_back(site, terms.say, terms.progress, dry_run=terms.dry_run, force=terms.force)
         if terms.dry_run:
@@ -75,6 +74,7 @@ def swap(site: Site, model: str, wish: Wish, terms: Terms) -> Outcome:
     if terms.dry_run and carried:
         return Outcome(Plan(), carried=carried)
     deployed = kept(aim.seen, left) if left is not None and resumes else newest(aim.seen)
+    old = _former(site.loaded, deployed, resumes=resumes)
     told = resumes and deployed is not None and swap_start.means(deployed, fresh.text)  # the boxes keep the new one
     before = old if deployed is None or told or swap_start.means(old, deployed) else deployed
     if difference := edit.diff(before, fresh.text, str(fresh.path)):
@@ -86,6 +86,15 @@ def swap(site: Site, model: str, wish: Wish, terms: Terms) -> Outcome:
         swap_start.refuse_without_way_back(aim, model)
         return Outcome(Plan(), bool(carried), not aim.absent, carried)
     return _Swapping(site, new, model, old, before, terms, given).run(carried)
+
+
+def _former(loaded: Loaded, deployed: str | None, *, resumes: bool) -> str:
+    """What floor.yaml was on this machine: what a swap kept of it, where that was left or went back and was killed just
+    before it put that back. What an older one left means something else than the boxes have."""
+    was = config_file.before(loaded.path)
+    if was is not None and (resumes or (deployed is not None and swap_start.means(was, deployed))):
+        return was
+    return loaded.text
 
 
 @dataclass
@@ -145,6 +154,8 @@ class _Swapping:
             "the new build has passed its test"
             for copy in copies[:1]
         ]
+        if self.given and plan and all(step.call != "tooltest.put" for stage in plan.stages for step in stage.steps):
+            notes.append(f"{self.terms.baseline} is not taken: a box keeps a baseline of that build")
         plan = dataclasses.replace(plan, notes=(*notes, *plan.notes))
         return aim, plan
 

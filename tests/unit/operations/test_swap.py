@@ -251,6 +251,17 @@ def test_a_baseline_that_was_made_before_is_taken(deployed: Situation, tmp_path:
     (text,) = deployed.box("spark-a").baselines["flagship"].values()
     assert json.loads(text)["setting"] == {"suite": read.digest()}
     assert calls(deployed, "tooltest.put", "tooltest.run")[0] == "spark-a tooltest.put"
+    assert not any("is not taken" in line for line in deployed.said)
+
+
+def test_a_baseline_that_is_not_needed_is_not_taken_and_that_is_said(deployed: Situation, tmp_path: Path) -> None:
+    deployed.world.verdicts = dict.fromkeys(coming(deployed).values(), "BLOCK")
+    with pytest.raises(FloorError):
+        deployed.swap("flagship", PARSER)  # what runs has a baseline now
+    file = tmp_path / "before.json"
+    file.write_text(json.dumps(Result({"suite": read.digest()}, "gate", 1, {}, "", 0.0, 0.0, [], []).document()))
+    outcome = deployed.swap("flagship", Wish(args=["seed=8"]), baseline=file, dry_run=True)
+    assert f"note: {file} is not taken: a box keeps a baseline of that build" in outcome.lines()
 
 
 def test_a_baseline_of_other_scenarios_is_refused(deployed: Situation, tmp_path: Path) -> None:
