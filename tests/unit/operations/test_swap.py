@@ -182,6 +182,19 @@ def test_a_file_that_was_edited_by_hand_is_taken_as_it_is_and_stays_with_the_per
     assert deployed.deploy_all().lines() == ["nothing to do"]
 
 
+@pytest.mark.parametrize("older", [True, False])
+def test_a_file_that_a_swap_kept_comes_back_where_the_boxes_have_that(deployed: Situation, older: bool) -> None:
+    """A way back that was killed just before it put the file back; or a swap long ago, and a person's edit since."""
+    text, new = deployed.text, coming(deployed)
+    deployed.world.verdicts = dict.fromkeys(new.values(), "BLOCK")
+    deployed.was = text.replace("max_requests: 12", "max_requests: 3") if older else text
+    deployed.edit("    replicas", "    args: {tool-call-parser: hermes}\n    replicas")
+    edited = deployed.text
+    with pytest.raises(FloorError, match="flagship@spark-a: BLOCK"):
+        deployed.swap("flagship", PARSER)
+    assert (deployed.text, deployed.was) == (edited if older else text, None)
+
+
 def test_a_copy_that_never_gets_ready_goes_back(deployed: Situation) -> None:
     text, new = deployed.text, coming(deployed)
     deployed.world.broken.add(new["flagship@spark-a"])
