@@ -7,7 +7,7 @@ import json
 import random
 import string
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
@@ -18,6 +18,11 @@ from floor.healthcheck.target import Target
 Clock = Callable[[], float]
 _NUMBERS = range(10, 510)  # of tokens that every vocabulary has
 _DONE = "[DONE]"
+LONGER = (1, 2, 4, 8)  # times the answer that is asked for, until all streams run side by side
+
+
+class ApartError(FloorError):
+    """No moment at which all streams generated: the first has ended before the last began."""
 
 
 @dataclass(frozen=True)
@@ -49,22 +54,39 @@ async def measure(client: httpx.AsyncClient, target: Target, work: Work, clock: 
     """Send all streams at once. Return {prompt: tokens as the engine counts them, answer, first: seconds until each had
     its first token, speed: tokens a second of all together while all of them generated}.
 
-    Raise FloorError where one is refused or breaks, where they take longer than `within` seconds, and where they never
-    ran side by side.
+    Where they never run side by side, as when a slow machine sends the last one after the first has ended, longer
+    answers are asked for. Raise FloorError where one is refused or breaks, where they take longer than `within` seconds,
+    and ApartError where answers LONGER[-1] times as long do not help.
     """
+    began, apart = clock(), None
+    for times in LONGER:
+        # another seed: the prompts of the try before may be in a cache
+        tried = replace(work, answer=work.answer * times, seed=work.seed + times - 1)
+        try:
+            return figures(await _streams(client, target, tried, clock, within - (clock() - began)), target.name, tried)
+        except ApartError as error:
+            apart = error
+        except FloorError as error:  # as where longer ones are beyond its context
+            raise apart or error from None
+    raise apart or AssertionError("LONGER is empty")
+
+
+async def _streams(
+    client: httpx.AsyncClient, target: Target, work: Work, clock: Clock, within: float
+) -> Sequence[Stream]:
     began = clock()
     try:
         async with asyncio.timeout(within):
-            streams = await asyncio.gather(
+            return await asyncio.gather(
                 *(_ask(client, target, work, number, clock, began) for number in range(work.at_once))
             )
     except TimeoutError:
         raise FloorError(f"{target.name}: {_said(work)}: took longer than {within:.0f} s; ask for fewer") from None
-    return figures(streams, target.name, work)
 
 
 def figures(streams: Sequence[Stream], name: str, work: Work) -> dict[str, Any]:
-    """Given the streams of one measurement, return what `measure` does. Raise FloorError where they tell no speed."""
+    """Given the streams of one measurement, return what `measure` does. Raise FloorError where they tell no
+    speed, ApartError where they never ran side by side."""
     if any(len(stream.times) < 3 for stream in streams):
         raise FloorError(f"{name}: {_said(work)}: came in fewer than 3 pieces; it tells no speed")
     begin, end = max(one.times[0] for one in streams), min(one.times[-1] for one in streams)
@@ -73,7 +95,7 @@ def figures(streams: Sequence[Stream], name: str, work: Work) -> dict[str, Any]:
         each = (one.tokens - 1) / (len(one.times) - 1)  # a piece may hold several tokens, of an engine that drafts
         made += each * sum(begin < at <= end for at in one.times)
     if end <= begin or not made:
-        raise FloorError(f"{name}: {_said(work)}: never ran side by side; ask for longer answers or for fewer at once")
+        raise ApartError(f"{name}: {_said(work)}: never ran side by side; ask for longer answers or for fewer at once")
     return {
         "prompt": round(sum(one.prompt or work.prompt for one in streams) / len(streams)),
         "answer": round(sum(one.tokens for one in streams) / len(streams)),

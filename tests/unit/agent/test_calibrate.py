@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from floor.agent import calibrate
 from floor.agent.calibrate import Stream, Work, figures, measure, request
 from floor.box import calibrations
 from floor.errors import FloorError
@@ -89,6 +90,30 @@ def test_what_tells_no_speed_is_said_with_its_reason(transport: httpx.MockTransp
 def test_streams_that_never_ran_side_by_side() -> None:
     with pytest.raises(FloorError, match="2 streams at once of 64 tokens and 3 more: never ran side by side; ask for"):
         figures([Stream([1, 2, 3]), Stream([4, 5, 6])], "flagship@spark-a", Work(2, 64, 3, 7))
+
+
+@pytest.mark.parametrize(("needed", "longest", "found"), [(12, 99, 16), (12, 8, None), (99, 99, None)])
+def test_where_streams_never_ran_side_by_side_longer_answers_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch, needed: int, longest: int, found: int | None
+) -> None:
+    """The second one begins when the first has `needed` tokens; more than `longest` are refused. Four are asked for."""
+    asked: list[Work] = []
+
+    async def streams(*given: Any) -> list[Stream]:
+        work = given[2]
+        asked.append(work)
+        if work.answer > longest:
+            raise FloorError("refused, 400")
+        return [Stream([float(at + late) for at in range(work.answer)]) for late in (0, needed)]
+
+    monkeypatch.setattr(calibrate, "_streams", streams)
+    if found is None:
+        with pytest.raises(calibrate.ApartError, match="never ran side by side"):
+            _measure(_answer(), Work(2, 64, 4, 7))
+    else:
+        assert _measure(_answer(), Work(2, 64, 4, 7))["answer"] == found
+    assert [work.answer for work in asked] == [4, 8, 16, 32][: len(asked)]
+    assert len({work.seed for work in asked}) == len(asked)
 
 
 def test_each_stream_and_each_seed_has_a_prompt_of_its_own() -> None:
