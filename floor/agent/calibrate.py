@@ -55,7 +55,7 @@ async def measure(client: httpx.AsyncClient, target: Target, work: Work, clock: 
     its first token, speed: tokens a second of all together while all of them generated}.
 
     Where they never run side by side, as when a slow machine sends the last one after the first has ended, longer
-    answers are asked for. Raise FloorError where one is refused or breaks, where they take longer than `within` seconds,
+    answers are asked for. Raise FloorError where one is refused or breaks, or they take longer than `within` seconds,
     and ApartError where answers LONGER[-1] times as long do not help.
     """
     began, apart = clock(), None
