@@ -18,7 +18,8 @@ from floor.healthcheck.target import Target
 Clock = Callable[[], float]
 _NUMBERS = range(10, 510)  # of tokens that every vocabulary has
 _DONE = "[DONE]"
-LONGER = (1, 2, 4, 8)  # times the answer that is asked for, until all streams run side by side
+LONGER = (1, 2, 4, 8, 16)  # times the answer that is asked for
+SPAN = 1.0  # seconds in which all streams generate: in less, how pieces are passed on is most of what is timed
 
 
 class ApartError(FloorError):
@@ -54,21 +55,35 @@ async def measure(client: httpx.AsyncClient, target: Target, work: Work, clock: 
     """Send all streams at once. Return {prompt: tokens as the engine counts them, answer, first: seconds until each had
     its first token, speed: tokens a second of all together while all of them generated}.
 
-    Where they never run side by side, as when a slow machine sends the last one after the first has ended, longer
-    answers are asked for. Raise FloorError where one is refused or breaks, or they take longer than `within` seconds,
-    and ApartError where answers LONGER[-1] times as long do not help.
+    Where they run side by side for less than SPAN, as those of a small model do, or never, as when a slow machine sends
+    the last one after the first has ended, longer answers are asked for, as long as the engine takes them. Raise
+    FloorError where one is refused or breaks, or they take longer than `within` seconds, and ApartError where answers
+    LONGER[-1] times as long do not help.
     """
-    began, apart = clock(), None
+    began, found, apart = clock(), None, None
     for times in LONGER:
         # another seed: the prompts of the try before may be in a cache
         tried = replace(work, answer=work.answer * times, seed=work.seed + times - 1)
         try:
-            return figures(await _streams(client, target, tried, clock, within - (clock() - began)), target.name, tried)
+            streams = await _streams(client, target, tried, clock, within - (clock() - began))
+            found = figures(streams, target.name, tried)
         except ApartError as error:
             apart = error
+            continue
         except FloorError as error:  # as where longer ones are beyond its context
+            if found:
+                break
             raise apart or error from None
-    raise apart or AssertionError("LONGER is empty")
+        if _span(streams)[1] - _span(streams)[0] >= SPAN:
+            break
+    if found is None:
+        raise apart or AssertionError("LONGER is empty")
+    return found
+
+
+def _span(streams: Sequence[Stream]) -> tuple[float, float]:
+    """When the last one began to generate, and when the first one ended."""
+    return max(one.times[0] for one in streams), min(one.times[-1] for one in streams)
 
 
 async def _streams(
@@ -89,7 +104,7 @@ def figures(streams: Sequence[Stream], name: str, work: Work) -> dict[str, Any]:
     speed, ApartError where they never ran side by side."""
     if any(len(stream.times) < 3 for stream in streams):
         raise FloorError(f"{name}: {_said(work)}: came in fewer than 3 pieces; it tells no speed")
-    begin, end = max(one.times[0] for one in streams), min(one.times[-1] for one in streams)
+    begin, end = _span(streams)
     made = 0.0
     for one in streams:
         each = (one.tokens - 1) / (len(one.times) - 1)  # a piece may hold several tokens, of an engine that drafts

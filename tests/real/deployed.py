@@ -15,7 +15,7 @@ from tests.real.fresh import streaming
 from tests.real.sites import MAX_REQUESTS
 
 # What is asked for afresh: between the depths and the numbers of requests that were measured.
-DEPTH, TOKENS = 300, 24
+DEPTH, TOKENS = 300, 384  # a second or more of this model
 FORETOLD = {"one_stream": 1, "at_cap": 5}  # by the names that layouts give them: streams at once
 ROUTES = Path(__file__).parents[1] / "cases/vllm/routes.txt"  # of vLLM 0.32
 

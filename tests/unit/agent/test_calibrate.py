@@ -112,8 +112,24 @@ def test_where_streams_never_ran_side_by_side_longer_answers_are_asked_for(
             _measure(_answer(), Work(2, 64, 4, 7))
     else:
         assert _measure(_answer(), Work(2, 64, 4, 7))["answer"] == found
-    assert [work.answer for work in asked] == [4, 8, 16, 32][: len(asked)]
+    assert [work.answer for work in asked] == [4, 8, 16, 32, 64][: len(asked)]
     assert len({work.seed for work in asked}) == len(asked)
+
+
+@pytest.mark.parametrize(("longest", "found"), [(999, 32), (20, 16)])
+def test_what_is_over_at_once_is_measured_with_longer_answers(
+    monkeypatch: pytest.MonkeyPatch, longest: int, found: int
+) -> None:
+    """25 tokens a second: 4 of them tell little. An engine that takes no longer ones is measured by those it took."""
+
+    async def streams(*given: Any) -> list[Stream]:
+        if given[2].answer > longest:
+            raise FloorError("refused, 400")
+        return [Stream([at / 25 for at in range(given[2].answer)])]
+
+    monkeypatch.setattr(calibrate, "_streams", streams)
+    measured = _measure(_answer())
+    assert (measured["answer"], measured["speed"]) == (found, pytest.approx(25))
 
 
 def test_each_stream_and_each_seed_has_a_prompt_of_its_own() -> None:
