@@ -51,6 +51,8 @@ def _once(lab: Lab, streams: int, prompt: int, tokens: int, seed: int) -> float:
     }
     words = ["python3", "-c", _SCRIPT, f"{proxy(lab)}/v1/completions", json.dumps(body), str(streams)]
     seen: Sequence[Sequence[float]] = json.loads(lab.client.run(words, timeout=180).stdout)
-    assert all(len(times) >= tokens for times in seen)
+    assert all(8 <= len(times) <= tokens for times in seen), [len(times) for times in seen]
     begin, end = max(times[0] for times in seen), min(times[-1] for times in seen)
-    return sum(begin < at <= end for times in seen for at in times) / (end - begin)
+    # On a busy machine vLLM puts several tokens into one event; there are as many in all as were asked for.
+    made = sum((tokens - 1) / (len(times) - 1) * sum(begin < at <= end for at in times) for times in seen)
+    return made / (end - begin)
