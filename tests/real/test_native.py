@@ -45,8 +45,8 @@ def test_only_the_inference_api_passes(floor: Floor) -> None:
     deployed.only_the_inference_api_passes(floor)
 
 
-def test_a_measured_copy_is_foretold(floor: Floor) -> None:
-    deployed.a_measured_copy_is_foretold(floor)
+def test_the_cache_of_a_measured_copy_is_foretold(floor: Floor) -> None:
+    deployed.the_cache_of_a_measured_copy_is_foretold(floor)
 
 
 def test_a_rolling_restart_loses_nothing(floor: Floor) -> None:
