@@ -157,7 +157,13 @@ def test_prometheus_reads_it_and_no_alert_fires(floor: Floor, tmp_path: Path) ->
             " (floor_copy_generated_tokens_total))"
         )
         assert float(same[0]["value"][1]) == pytest.approx(1, abs=0.05)
-        time.sleep(5)
+        before = [rule["lastEvaluation"] for rule in ask("rules")["groups"][0]["rules"]]
+
+        def judged_again() -> bool:
+            now = [rule["lastEvaluation"] for rule in ask("rules")["groups"][0]["rules"]]
+            return all(then != last for then, last in zip(before, now, strict=True))
+
+        until("every rule has been judged by these figures", judged_again, 60, 0.5)
         rules = ask("rules")["groups"][0]["rules"]
         assert len(rules) >= 14
         assert {rule["health"] for rule in rules} == {"ok"}, rules
@@ -218,8 +224,7 @@ def looks(page: Browser) -> None:
     ):
         page.resize(width, height, phone=width < 500)
         page.colours(scheme)
-        time.sleep(0.5)
-        assert page.ask("document.documentElement.scrollWidth <= window.innerWidth"), name
+        page.until(f"innerWidth === {width} && document.documentElement.scrollWidth <= innerWidth", 5)
         shoot(page, name)
 
 
