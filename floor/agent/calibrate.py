@@ -74,7 +74,8 @@ async def measure(client: httpx.AsyncClient, target: Target, work: Work, clock: 
             if found:
                 break
             raise apart or error from None
-        if _span(streams)[1] - _span(streams)[0] >= SPAN:
+        begin, end = _span(streams)
+        if end - begin >= SPAN:
             break
     if found is None:
         raise apart or AssertionError("LONGER is empty")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import signal
-import time
 
 import pytest
 
 from tests.lab.boxes import Lab
-from tests.lab.deployment import deployed, in_both, invocations, pool, until
+from tests.lab.deployment import deployed, in_both, invocations, pool, status, until
 from tests.lab.floor import Floor
 from tests.lab.sites import proxy, site
 from tests.load.running import Running
@@ -53,11 +52,17 @@ def test_the_last_member_is_not_taken(floor: Floor) -> None:
     floor("undrain", "boxb")
 
 
+def at_work(floor: Floor) -> int:
+    """Requests that boxb's copy works on, as the pools see it."""
+    [entry] = [one for one in status(floor)["backends"] if one["backend"] == "flagship@boxb"]
+    return int(entry["running"] or 0)
+
+
 def test_who_measures_is_killed_and_the_copy_comes_back_by_itself(floor: Floor) -> None:
     """Within the lease of 90 s; the pool takes it in again when that has lapsed."""
     running = floor.start("calibrate", "boxb", "--depths", "2048", "--answer", "4096")
     until("out of the pool", lambda: pool(floor.lab) == ["flagship@boxa"], 30)
-    time.sleep(1)
+    until("it is measured", lambda: at_work(floor) > 0, 60)
     running.send_signal(signal.SIGKILL)
     running.communicate()
     took = until("in the pool again", lambda: in_both(floor.lab), 120, 0.5)

@@ -17,6 +17,7 @@ from floor.agent.calls.metrics import read
 from floor.agent.params import Params
 from floor.box import paths
 from floor.sim.process import SimulatedEngine
+from tests.integration.pool.stage import until
 
 
 def pools(tmp_path: Path, **urls: str) -> Path:
@@ -79,7 +80,7 @@ def test_a_busy_copy_and_one_that_is_down(tmp_path: Path) -> None:
         clients = [threading.Thread(target=chat, args=(engine.url,)) for _ in range(4)]
         for client in clients:
             client.start()
-        time.sleep(0.5)
+        until(lambda: engine.state()["running"] == len(clients))
         began = time.monotonic()
         found = asked(root)
         assert time.monotonic() - began < 10

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-import time
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -128,12 +128,18 @@ def test_what_is_old_is_said_to_be() -> None:
 
 
 def test_a_silence_is_told_and_ends() -> None:
+    told = threading.Event()
+
     def slow() -> Iterator[dict[str, Any]]:
         yield {"at": 1}
-        time.sleep(0.2)
+        assert told.wait(20)
         yield {"at": 2}
 
-    found = list(arriving(slow(), 0.05))
+    found = []
+    for document in arriving(slow(), 0.05):
+        found.append(document)
+        if "lost" in document:
+            told.set()
     assert found[0] == {"at": 1}
     assert found[-1] == {"at": 2}
     assert {"lost": "no word for 0 s"} in found
